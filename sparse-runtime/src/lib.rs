@@ -10,6 +10,7 @@ pub mod device;
 #[doc(hidden)]
 pub mod emitted;
 pub mod error;
+pub mod escaped;
 pub mod formats;
 #[doc(hidden)]
 pub mod gather;
@@ -27,6 +28,7 @@ pub mod layers;
 pub mod linear;
 #[doc(hidden)]
 pub mod lookups;
+mod memory;
 pub mod metric;
 pub mod model;
 pub mod ops;

@@ -9,8 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Writes a file beside `path` and renames it onto `path` once its bytes are on the disk: whatever happens,
-/// `path` is the old file or the new one, whole. After an error nothing is left behind. Of a link the file that it leads to is replaced; the
-/// new file may be read and written by whom the old one could. What is there and no file, such as a pipe or a device, is written to.
+/// `path` is the old file or the new one, whole. After an error nothing is left behind. Of a link the file that it leads to is replaced, or made
+/// if it is not there yet. What is there and no file, such as a pipe or a device, is written to.
+///
+/// The new file may be read and written by whom the old one could, and while it is written by its owner alone. It has the old one's owner and group
+/// where this process may give files away; where not, a warning says so, and the group may do no more than everybody.
 ///
 /// A process that is killed leaves what it was writing. The next one that writes to `path` removes that: O(files of the folder), once a
 /// process.
@@ -18,20 +21,44 @@ pub(crate) fn replace_file(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    // Of a path that leads nowhere there is nothing to keep.
-    let there = fs::canonicalize(path).ok();
-    let path = there.as_deref().unwrap_or(path);
+    replace(path, Access::Usual, write)
+}
+
+/// [`replace_file`]; a file that was not there before is for its owner alone.
+pub(crate) fn replace_private_file(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    replace(path, Access::Private, write)
+}
+
+/// Who may read a file that is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    /// Whom the system lets read new files.
+    Usual,
+    /// Its owner alone.
+    Private,
+}
+
+fn replace(
+    path: &Path,
+    of_new: Access,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let path = &destination(path)?;
     let before = fs::metadata(path).ok();
     if before.as_ref().is_some_and(|there| !there.is_file() && !there.is_dir()) {
         let mut writer = BufWriter::new(OpenOptions::new().write(true).open(path)?);
         return write(&mut writer).and_then(|()| writer.flush());
     }
-    let (beside, file) = create_beside(path)?;
+    let access = if before.is_some() { Access::Private } else { of_new };
+    let (beside, file) = create_beside(path, access)?;
     let mut writer = BufWriter::with_capacity(1 << 16, file);
     let result = write(&mut writer)
         .and_then(|()| writer.flush())
         .and_then(|()| match before {
-            Some(before) => writer.get_ref().set_permissions(before.permissions()),
+            Some(before) => give_access(path, writer.get_ref(), &before),
             None => Ok(()),
         })
         .and_then(|()| writer.get_ref().sync_all())
@@ -44,6 +71,61 @@ pub(crate) fn replace_file(
     result
 }
 
+/// The file that a path leads to, through links, be it there or not.
+fn destination(path: &Path) -> io::Result<PathBuf> {
+    /// As many as Linux follows.
+    const MOST_LINKS: usize = 40;
+    if let Ok(there) = fs::canonicalize(path) {
+        return Ok(there);
+    }
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let Ok(target) = fs::read_link(&path) else { return Ok(path) };
+        // Relative to the folder of the link.
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
+    Err(io::Error::other("the links that it names lead in a circle"))
+}
+
+/// Gives a new file the access that an old one had.
+#[cfg(unix)]
+fn give_access(path: &Path, file: &fs::File, before: &fs::Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+    let now = file.metadata()?;
+    let mut mode = before.mode() & 0o7777;
+    if (now.uid(), now.gid()) != (before.uid(), before.gid())
+        && let Err(error) = fchown(file, Some(before.uid()), Some(before.gid()))
+    {
+        let keeps_group =
+            now.gid() == before.gid() || fchown(file, None, Some(before.gid())).is_ok();
+        // Neither bits that lend an identity, nor a group's rights for another group.
+        mode &= 0o777;
+        if !keeps_group {
+            mode &= 0o707 | (mode & 0o007) << 3;
+        }
+        let group = if keeps_group { "" } else { " and group" };
+        tracing::warn!(
+            path = %path.display(), %error,
+            "the file was replaced, and its owner{group} could not be kept: it is yours now",
+        );
+    }
+    file.set_permissions(fs::Permissions::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+fn give_access(_: &Path, file: &fs::File, before: &fs::Metadata) -> io::Result<()> {
+    file.set_permissions(before.permissions())
+}
+
+/// Options for making a file that is not there.
+pub(crate) fn new_private_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
 /// Puts the new name on the disk as well, where a folder can be opened.
 fn sync_folder(path: &Path) -> io::Result<()> {
     if cfg!(unix) {
@@ -54,19 +136,24 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 }
 
 /// A new file in the folder of `path`: a rename within a folder is atomic. It is locked, which tells others that somebody writes it.
-fn create_beside(path: &Path) -> io::Result<(PathBuf, fs::File)> {
+fn create_beside(path: &Path, access: Access) -> io::Result<(PathBuf, fs::File)> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let name = path.file_name().ok_or_else(|| {
         io::Error::new(io::ErrorKind::InvalidInput, "the path does not name a file")
     })?;
     remove_abandoned(path, name);
+    let mut options = OpenOptions::new();
+    let options = match access {
+        Access::Usual => options.write(true).create_new(true),
+        Access::Private => &new_private_file(),
+    };
     loop {
         let mut beside = OsString::from(".");
         beside.push(name);
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
         beside.push(format!(".{}-{count}.tmp", std::process::id()));
         let beside = path.with_file_name(beside);
-        match OpenOptions::new().write(true).create_new(true).open(&beside) {
+        match options.open(&beside) {
             Ok(file) => {
                 match file.try_lock() {
                     // Before it was locked, it was taken for abandoned.
@@ -149,10 +236,61 @@ mod tests {
             assert_eq!(fs::read(&path).unwrap(), b"by the link");
             assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
             assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+            let ahead = folder.join("ahead");
+            symlink("link-ahead", &ahead).unwrap();
+            symlink("not-yet", folder.join("link-ahead")).unwrap();
+            replace_file(&ahead, |writer| writer.write_all(b"made")).unwrap();
+            assert_eq!(fs::read(folder.join("not-yet")).unwrap(), b"made");
+            assert!(fs::symlink_metadata(&ahead).unwrap().is_symlink());
+            symlink("circle", folder.join("circle")).unwrap();
+            let error = replace_file(&folder.join("circle"), |_| Ok(())).unwrap_err();
+            assert_eq!(error.to_string(), "the links that it names lead in a circle");
             replace_file(Path::new("/dev/null"), |writer| writer.write_all(b"gone")).unwrap();
             assert!(!fs::metadata("/dev/null").unwrap().is_file());
         }
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// The modes of the files of a folder, while one of them is written.
+    #[cfg(unix)]
+    #[test]
+    fn a_private_file_is_private_while_it_is_replaced() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = std::env::temp_dir().join(format!("nnz-private-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("file");
+        let modes = || -> BTreeSet<u32> {
+            let entries = fs::read_dir(&folder).unwrap().map(Result::unwrap);
+            entries.map(|entry| entry.metadata().unwrap().permissions().mode() & 0o777).collect()
+        };
+        let check = |expected: BTreeSet<u32>| {
+            assert_eq!(modes(), expected);
+            Ok(())
+        };
+        replace_private_file(&path, |_| check([0o600].into())).unwrap();
+        assert_eq!(modes(), [0o600].into());
+        for mode in [0o600, 0o640, 0o666] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            replace_file(&path, |_| check([0o600, mode].into())).unwrap();
+            assert_eq!(modes(), [mode].into());
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// A test that is run by root can give files away.
+    #[cfg(unix)]
+    #[test]
+    fn the_owner_of_a_file_is_kept_where_that_is_allowed() {
+        use std::os::unix::fs::{MetadataExt, chown};
+        let path = std::env::temp_dir().join(format!("nnz-owner-{}", std::process::id()));
+        fs::write(&path, "old").unwrap();
+        if chown(&path, Some(12_345), Some(23_456)).is_ok() {
+            replace_file(&path, |writer| writer.write_all(b"new")).unwrap();
+            let there = fs::metadata(&path).unwrap();
+            assert_eq!((there.uid(), there.gid()), (12_345, 23_456));
+        }
+        assert!(replace_file(&path, |_| Ok(())).is_ok());
+        fs::remove_file(&path).unwrap();
     }
 
     #[test]

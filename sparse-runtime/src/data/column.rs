@@ -1,6 +1,7 @@
 //! The arrays of a dataset.
 
 use super::error::role_name;
+use crate::escaped::Escaped;
 use crate::formats::{
     Csr, CsrView, Dense, DividedEntries, FormatError, Ids, RowSelection, Shape, with_ids,
 };
@@ -270,7 +271,7 @@ impl<T: Float> fmt::Display for Column<T> {
         let Column { name, role, values, divided } = self;
         f.write_str(role_name(*role))?;
         if let Some(name) = name {
-            write!(f, " `{name}`")?;
+            write!(f, " `{}`", Escaped(name))?;
         }
         let (storage, element) = (values.storage(), values.element());
         write!(f, ": {storage} {element} {}", values.shape())?;

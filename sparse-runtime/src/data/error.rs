@@ -1,6 +1,7 @@
 //! What can be wrong with data in memory, or with data and a model together.
 
 use super::Classes;
+use crate::escaped::Escaped;
 use crate::formats::{FormatError, Shape};
 use crate::model::{Extent, InputRole};
 use sparse_core::storage::{ElementType, Storage};
@@ -44,7 +45,7 @@ pub enum DataError {
         expected: usize,
     },
     /// Two columns have one name.
-    #[error("two columns are called `{name}`")]
+    #[error("two columns are called `{}`", Escaped(name))]
     DuplicateName {
         /// The name.
         name: String,
@@ -168,7 +169,7 @@ pub enum DataError {
     #[error("there is no label of real numbers, one a row, that could be turned into class ids")]
     NothingToClassify,
     /// A declared input or label has no column.
-    #[error("the model's {role} `{declared}` has no data: the data has {available}")]
+    #[error("the model's {role} `{declared}` has no data: the data has {}", Escaped(available))]
     Missing {
         /// Input or label.
         role: &'static str,
@@ -294,7 +295,7 @@ pub enum DataError {
         bits: u32,
     },
     /// A column of the data was asked for by a name that it does not have.
-    #[error("there is no column `{name}`: the data has {available}")]
+    #[error("there is no column `{}`: the data has {}", Escaped(name), Escaped(available))]
     UnknownColumn {
         /// The name.
         name: String,
@@ -302,7 +303,7 @@ pub enum DataError {
         available: String,
     },
     /// A description of data that makes no sense.
-    #[error("{message}")]
+    #[error("{}", Escaped(message))]
     Schema {
         /// What is wrong and what to do.
         message: String,
@@ -363,7 +364,7 @@ impl fmt::Display for ColumnName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let role = role_name(self.role);
         match &self.name {
-            Some(name) => write!(f, "the {role} `{name}`"),
+            Some(name) => write!(f, "the {role} `{}`", Escaped(name)),
             None => write!(f, "the {role} (column {})", self.position),
         }
     }

@@ -16,6 +16,7 @@ mod delimited;
 mod error;
 #[cfg(test)]
 mod fault_tests;
+mod file_stamp;
 mod fingerprint;
 mod frequency;
 mod hashing;

@@ -1,6 +1,7 @@
 //! What can be wrong with a file of data.
 
 use super::DataError;
+use crate::escaped::Escaped;
 use crate::formats::FormatError;
 use crate::kernels::TooManyThreads;
 use std::fmt;
@@ -80,7 +81,7 @@ pub enum ReadError {
         file: String,
     },
     /// A zstd file that ends early or is damaged.
-    #[error("`{file}` is not a valid zstd file: {message}")]
+    #[error("`{file}` is not a valid zstd file: {}", Escaped(message))]
     CorruptZstd {
         /// The file.
         file: String,
@@ -88,15 +89,36 @@ pub enum ReadError {
         message: String,
     },
     /// A file whose name ends in `.gz` and whose bytes are not gzip, or are damaged.
-    #[error("`{file}` is not a valid gzip file: {message}")]
+    #[error("`{file}` is not a valid gzip file: {}", Escaped(message))]
     CorruptGzip {
         /// The file.
         file: String,
         /// What the decoder says.
         message: String,
     },
+    /// The system has no memory for the rows of a file.
+    #[error(
+        "`{file}`: there is no memory for its rows: an array of them takes {bytes} bytes by now: stream the file (`Stream`, `--stream`), or read fewer \
+         columns"
+    )]
+    OutOfMemory {
+        /// The file.
+        file: String,
+        /// What the array takes that does not fit.
+        bytes: usize,
+    },
+    /// A file that is not any more what it was when its reading began.
+    #[error(
+        "`{file}` has changed while it was read: {change}: read it again from the beginning, and write new data to another file, or by a rename when nothing reads the old one"
+    )]
+    Changed {
+        /// The file.
+        file: String,
+        /// What has changed.
+        change: String,
+    },
     /// A container of arrays, such as an npz file, without what it should hold.
-    #[error("`{file}`: {message}")]
+    #[error("`{file}`: {}", Escaped(message))]
     Content {
         /// The file.
         file: String,
@@ -253,7 +275,7 @@ pub enum Problem {
         expected: usize,
     },
     /// A field does not hold what its column is declared to hold.
-    #[error("expected {expected} in the column `{column}`, found {found}")]
+    #[error("expected {expected} in the column `{}`, found {found}", Escaped(column))]
     Field {
         /// The column.
         column: String,
@@ -263,7 +285,7 @@ pub enum Problem {
         found: Excerpt,
     },
     /// The header of a file names other columns than the schema.
-    #[error("the header has {found} where the schema has the column `{expected}`")]
+    #[error("the header has {found} where the schema has the column `{}`", Escaped(expected))]
     Header {
         /// The column of the schema.
         expected: String,
@@ -315,7 +337,7 @@ pub enum Problem {
         found: Excerpt,
     },
     /// An id that does not occur in the map that was given.
-    #[error("the {column} {found} is not among the {n_known} that are known")]
+    #[error("the {} {found} is not among the {n_known} that are known", Escaped(column))]
     UnknownId {
         /// The column.
         column: String,
@@ -325,7 +347,7 @@ pub enum Problem {
         n_known: usize,
     },
     /// More different ids than can be numbered.
-    #[error("the column `{column}` has more than 2^32 different ids")]
+    #[error("the column `{}` has more than 2^32 different ids", Escaped(column))]
     TooManyIds {
         /// The column.
         column: String,

@@ -18,6 +18,8 @@ pub struct ReadReport {
     pub n_skipped: u64,
     /// The first few of them, and what is wrong with each.
     pub first_skipped: Vec<SkippedRow>,
+    /// Why no [cache](super::Dataset::cached) of it could be written.
+    pub cache_error: Option<String>,
 }
 
 impl ReadReport {
@@ -29,6 +31,7 @@ impl ReadReport {
             detected: false,
             n_skipped: 0,
             first_skipped: Vec::new(),
+            cache_error: None,
         }
     }
 }
@@ -46,9 +49,13 @@ impl fmt::Display for ReadReport {
             f.write_str(" (detected)")?;
         }
         match self.n_skipped {
-            0 => Ok(()),
-            1 => f.write_str(", 1 row skipped"),
-            n => write!(f, ", {n} rows skipped"),
+            0 => {}
+            1 => f.write_str(", 1 row skipped")?,
+            n => write!(f, ", {n} rows skipped")?,
+        }
+        match &self.cache_error {
+            Some(error) => write!(f, ", not cached: {error}"),
+            None => Ok(()),
         }
     }
 }

@@ -28,6 +28,18 @@ impl<T: Element> Dense<T> {
 }
 
 impl<T: Stored> Csr<T> {
+    /// A matrix that stores nothing, where a shape from outside may be too large.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError::OutOfMemory`] where there is no memory for the row pointers, 8 bytes a row.
+    pub fn try_zeros(n_rows: usize, n_cols: usize) -> Result<Self, FormatError> {
+        let mut matrix = Csr::default();
+        matrix.make_room_for_rows([n_rows, n_cols].into())?;
+        matrix.reset(n_rows, n_cols);
+        Ok(matrix)
+    }
+
     /// A matrix from its three arrays in the order in which SciPy's `csr_matrix((data, indices, indptr))` takes them,
     /// checked as by [`new`](Csr::new). The number of columns is the one given, or one past the largest column. O(n_rows +
     /// nnz).
@@ -169,5 +181,16 @@ mod tests {
         assert!(matches!(error, FormatError::TooLarge { .. }));
         let error = Dense::<f32>::try_zeros([1 << 58]).unwrap_err();
         assert!(matches!(error, FormatError::OutOfMemory { what: ELEMENTS, .. }));
+        let error = Csr::<f32>::try_zeros(1 << 58, 2).unwrap_err();
+        assert!(matches!(error, FormatError::OutOfMemory { .. }), "{error}");
+        assert_eq!(Csr::<f32>::try_zeros(3, 2).unwrap(), Csr::zeros(3, 2));
+    }
+
+    #[test]
+    #[should_panic(
+        expected = "there is no memory for the elements of an array of shape [288230376151711744]"
+    )]
+    fn zeros_that_do_not_fit_in_memory_can_be_caught() {
+        let _ = Dense::<f32>::zeros([1 << 58]);
     }
 }

@@ -239,7 +239,7 @@ impl<T: Stored> Csr<T> {
     ///
     /// # Panics
     ///
-    /// If there is no memory for the row pointers, 8 bytes a row; `from_coo` without entries returns the error.
+    /// If there is no memory for the row pointers, 8 bytes a row; [`try_zeros`](Csr::try_zeros) returns the error.
     #[track_caller]
     pub fn zeros(n_rows: usize, n_cols: usize) -> Self {
         let mut matrix = Csr::default();

@@ -4,6 +4,7 @@ use super::elements::Elements;
 use super::memory::ELEMENTS;
 use super::{FormatError, Shape};
 use crate::device::{Cpu, Device};
+use crate::memory;
 use sparse_core::element::Element;
 use std::ops::Range;
 
@@ -63,7 +64,7 @@ impl<T: Element> Dense<T> {
     ///
     /// # Panics
     ///
-    /// If the array cannot be addressed, as `Vec` does.
+    /// If the array cannot be addressed, or had; [`try_zeros`](Dense::try_zeros) returns the error.
     #[track_caller]
     pub fn zeros(shape: impl Into<Shape>) -> Self {
         Dense::full(shape, T::default())
@@ -73,11 +74,17 @@ impl<T: Element> Dense<T> {
     ///
     /// # Panics
     ///
-    /// If the array cannot be addressed, as `Vec` does.
+    /// If the array cannot be addressed, or had; [`try_zeros`](Dense::try_zeros) returns the error.
     #[track_caller]
     pub fn full(shape: impl Into<Shape>, value: T) -> Self {
         let shape = shape.into();
-        Dense { shape, values: Elements::full(value, addressable::<T>(shape)) }
+        let size = addressable::<T>(shape);
+        // A panic can be caught, where there is no memory the usual allocation ends the process.
+        if !memory::is_there_for::<T>(size) {
+            let bytes = size * size_of::<T>();
+            panic!("{}", FormatError::OutOfMemory { what: ELEMENTS, shape, bytes });
+        }
+        Dense { shape, values: Elements::full(value, size) }
     }
 
     /// A matrix from its rows, as one writes it in a source file.

@@ -1,5 +1,6 @@
 //! Named dimensions, given when a model is made.
 
+use crate::escaped::Escaped;
 use std::fmt;
 
 /// Named extents: `dims! { d: 1000, k: 20 }`.
@@ -19,7 +20,10 @@ pub enum DimsError {
         name: &'static str,
     },
     /// A dimension was given that no parameter names.
-    #[error("model `{model}` has no parameter with a dimension `{name}` (it has: {known})")]
+    #[error(
+        "model `{model}` has no parameter with a dimension `{}` (it has: {known})",
+        Escaped(name)
+    )]
     Unknown {
         /// The model.
         model: &'static str,
@@ -38,7 +42,7 @@ pub enum DimsError {
     },
     /// The system has no memory for a parameter.
     #[error(
-        "no memory for parameter `{parameter}` of shape {shape}, which takes {bytes} bytes: choose smaller dimensions"
+        "no memory for parameter `{parameter}` of shape {shape}, which takes {bytes} bytes: choose smaller dimensions: fewer features, or fewer bits of hashes"
     )]
     OutOfMemory {
         /// The parameter.
@@ -102,7 +106,7 @@ impl Dims {
 impl fmt::Display for Dims {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, (name, extent)) in self.iter().enumerate() {
-            write!(f, "{}{name} = {extent}", if i > 0 { ", " } else { "" })?;
+            write!(f, "{}{} = {extent}", if i > 0 { ", " } else { "" }, Escaped(name))?;
         }
         Ok(())
     }

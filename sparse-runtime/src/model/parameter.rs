@@ -5,6 +5,7 @@ use crate::device::{Cpu, Device};
 use crate::error::Result;
 use crate::formats::{Array, Dense, DenseView, FormatError, RowSparse, RowSparseView, Shape};
 use crate::initializer::{Initializer, Stream};
+use crate::memory;
 use crate::table::Table;
 use sparse_core::element::{Element, Float};
 use std::fmt;
@@ -96,8 +97,7 @@ impl<T: Float, S: Array<Element = T>, G: Array<Element = T>> Parameter<S, G> {
         let Some(size) = shape.addressable_size::<T>() else {
             return Err(DimsError::TooLarge { parameter: name, shape: shape.to_string() }.into());
         };
-        // Asked for and given back first, because a zeroed allocation cannot fail softly.
-        if Vec::<T>::new().try_reserve_exact(size).is_err() {
+        if !memory::is_there_for::<T>(size) {
             return Err(DimsError::OutOfMemory {
                 parameter: name,
                 shape: shape.to_string(),

@@ -165,6 +165,21 @@ pub enum OptimizerError {
         /// The elements of a row.
         row_size: usize,
     },
+    /// The system has no memory for the states of a rule.
+    #[error(
+        "no memory for parameter `{parameter}` with the states of the rule `{rule}`: {n_rows} rows take {bytes} bytes: use fewer features (or fewer \
+         bits of hashes), or a rule with fewer states, such as `sgd`"
+    )]
+    OutOfMemory {
+        /// The parameter.
+        parameter: String,
+        /// The rule.
+        rule: &'static str,
+        /// The parameter's rows.
+        n_rows: usize,
+        /// What weights and states take.
+        bytes: usize,
+    },
     /// The values given are not the parameter's.
     #[error("parameter `{parameter}` has {expected} values, but {found} were given")]
     ValueCount {

@@ -46,7 +46,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
 
     /// True where the rule has state for a parameter that there is.
     #[inline(always)]
-    fn uses_state(&self, parameter: usize) -> bool {
+    pub(super) fn uses_state(&self, parameter: usize) -> bool {
         !Self::OPTIONAL_STATE
             || self
                 .parameters

@@ -1,6 +1,7 @@
 //! What an updater must be told to go on where another one stopped, to the bit.
 
 use super::error::OptimizerError;
+use super::reserve::check_states;
 use super::rows::{IdleOf, StateOf};
 use super::spec::ParameterSpec;
 use super::touched::TouchedRows;
@@ -10,6 +11,9 @@ use crate::table::Table;
 use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;
 use sparse_core::update_rules::{IdleHistory, IdleMap, LazyUpdate, UpdateRule};
+
+/// The most steps of a run: some thousand years of a fast one. Sums of such numbers fit all types that count steps.
+pub(crate) const MOST_STEPS: u64 = 1 << 53;
 
 /// All of an updater that is not the same in any other one for the same rule and parameters, without the states of weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,7 +30,7 @@ pub(crate) struct Snapshot {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct GroupSnapshot {
     active: bool,
-    activated: u64,
+    pub(crate) activated: u64,
     /// The first step of each run of the history.
     #[serde(skip)]
     pub(crate) starts: Vec<u64>,
@@ -38,7 +42,7 @@ pub(crate) struct GroupSnapshot {
 /// Of one parameter: see [`Record`](super::updater::Record).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RecordSnapshot {
-    pub(super) base: u64,
+    pub(crate) base: u64,
     pub(super) touched_is_complete: bool,
     /// Whether the rows that this updater has not written are zeros.
     pub(super) zero_elsewhere: bool,
@@ -188,14 +192,28 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                 snapshot.groups.len()
             ));
         }
+        if snapshot.clock > MOST_STEPS {
+            return refuse(format!(
+                "it has made {} steps, but no run makes more than {MOST_STEPS}",
+                snapshot.clock
+            ));
+        }
         let rate = f64::from_bits(snapshot.learning_rate);
         if !(rate >= 0.0 && rate.is_finite()) {
             return refuse(format!("its learning rate is {rate}"));
         }
         for (index, group) in snapshot.groups.iter().enumerate() {
+            if group.activated > snapshot.clock {
+                return refuse(format!(
+                    "the history of idle steps of group {index} begins at step {}, but {} were made",
+                    group.activated, snapshot.clock
+                ));
+            }
             if history::<IdleOf<R, T>, T::Accumulator>(group, snapshot.clock).is_none() {
                 return refuse(format!(
-                    "the history of idle steps of group {index} makes no sense"
+                    "the history of idle steps of group {index} makes no sense: its runs of equal steps must ascend up to step {}, each with the \
+                     numbers of one map",
+                    snapshot.clock
                 ));
             }
         }
@@ -212,6 +230,17 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                     "it knows {} rows of parameter `{name}`, which has {n_rows}",
                     saved.last.len()
                 ));
+            }
+            // 0 for a row that was not touched, else one more than the step, or two within one.
+            let most = (snapshot.clock - saved.base).saturating_add(2);
+            if let Some(row) = saved.last.iter().position(|last| u64::from(*last) > most) {
+                return refuse(format!(
+                    "row {row} of parameter `{name}` is settled after step {}, the last",
+                    snapshot.clock
+                ));
+            }
+            if saved.has_states {
+                check_states::<R, T>(name, n_rows, record.spec.row_size)?;
             }
         }
         Ok(())

@@ -139,7 +139,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     ///
     /// # Errors
     ///
-    /// What [`UpdateRule::check`] refuses, a scale of a parameter below 0, a table that cannot be addressed.
+    /// What [`UpdateRule::check`] refuses, a scale of a parameter below 0, a table that cannot be addressed, states for which there is no
+    /// memory.
     pub fn new(rule: R, parameters: impl Into<Vec<ParameterSpec>>) -> Result<Self> {
         rule.check()?;
         let learning_rate = rule.learning_rate();
@@ -221,6 +222,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         #[cfg(feature = "cuda")]
         updater.on_gpu.resize_with(updater.parameters.len(), Default::default);
         updater.prepare();
+        updater.check_memory()?;
         Ok(updater)
     }
 

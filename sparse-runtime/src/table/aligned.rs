@@ -2,6 +2,7 @@
 
 #[cfg(target_os = "linux")]
 use crate::large_pages::LARGE_PAGE;
+use crate::memory;
 use crate::prefetch::LINE;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -54,6 +55,14 @@ impl<T: Copy + Default> Aligned<T> {
             return run;
         }
         let padding = if len == 0 { 0 } else { LINE / size_of::<T>().max(1) };
+        let bytes = len.saturating_add(padding).saturating_mul(size_of::<T>());
+        // A panic can be caught, where there is no memory the usual allocation ends the process.
+        if bytes <= isize::MAX as usize {
+            assert!(
+                memory::is_there_for::<u8>(bytes),
+                "there is no memory for a table of {bytes} bytes"
+            );
+        }
         let memory = vec![zero; len.saturating_add(padding)];
         let misaligned = memory.as_ptr().addr() % LINE;
         // `Vec` panics beyond the address space, and aligns to the element, whose size divides a line.
@@ -194,6 +203,12 @@ mod tests {
     #[should_panic(expected = "capacity overflow")]
     fn a_run_beyond_the_address_space_is_refused() {
         Aligned::new(0u8, usize::MAX - 3);
+    }
+
+    #[test]
+    #[should_panic(expected = "there is no memory for a table of ")]
+    fn a_run_that_does_not_fit_in_memory_can_be_caught() {
+        Aligned::new(0u64, 1 << 45);
     }
 
     #[test]

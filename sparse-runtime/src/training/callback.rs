@@ -1,8 +1,9 @@
 //! Who is told how training goes, and may end it.
 
 use super::any_updater::AnyUpdater;
+use super::checkpoint::run::CallbackState;
 use super::checkpoint::run::save_any;
-use super::checkpoint::{self, CheckpointError, Run};
+use super::checkpoint::{self, Attachments, CheckpointError, Run};
 use super::{EpochReport, EpochTotals, ParameterReport, TrainError};
 use crate::data::Position;
 use crate::error::Result;
@@ -91,8 +92,22 @@ pub trait Callback {
         Ok(())
     }
 
+    /// What it has kept of all epochs so far, for the file of a run: such a file has the reports of the last
+    /// [`KEPT_REPORTS`](super::checkpoint::KEPT_REPORTS) epochs alone. `None`, the default, of a callback that needs no others.
+    fn state(&self) -> Option<String> {
+        None
+    }
+
+    /// Goes on from a [`state`](Self::state), if it is its own: then the epochs before are not [told again](Self::replay). False of the state of
+    /// another callback, or of one that watches something else.
+    fn restore(&mut self, state: &str) -> bool {
+        let _ = state;
+        false
+    }
+
     /// An epoch of a run that is being resumed, made before: what [`epoch`](Self::epoch) would have learnt from it, without doing
-    /// anything. What it answers to the last one counts.
+    /// anything. What it answers to the last one counts. Told are the epochs whose reports are in the file, but for those that a
+    /// [state](Self::restore) has.
     fn replay(&mut self, report: &EpochReport) -> ControlFlow<()> {
         let _ = report;
         ControlFlow::Continue(())
@@ -103,6 +118,31 @@ impl<F: FnMut(&EpochReport) -> ControlFlow<()>> Callback for F {
     fn epoch(&mut self, report: &EpochReport, _: &Moment<'_>) -> Result<ControlFlow<()>> {
         Ok(self(report))
     }
+}
+
+/// What callbacks have kept of the epochs before this one.
+pub(super) fn states(callbacks: &[Box<dyn Callback + '_>], epoch: u64) -> Vec<CallbackState> {
+    let states = callbacks.iter().filter_map(|callback| callback.state());
+    states.map(|state| CallbackState { epoch, state }).collect()
+}
+
+/// Tells callbacks of the epochs of a run that is resumed, as far as they do not know them; whether one of them has ended the run.
+pub(super) fn replay(callbacks: &mut [Box<dyn Callback + '_>], run: &Run) -> bool {
+    let known = callbacks.iter_mut().map(|callback| {
+        let own = run.callbacks.iter().find(|saved| callback.restore(&saved.state));
+        own.map_or(0, |saved| saved.epoch)
+    });
+    let known = Vec::from_iter(known);
+    let mut is_stopped = false;
+    for report in &run.epochs {
+        is_stopped = false;
+        for (callback, first) in callbacks.iter_mut().zip(&known) {
+            if report.epoch >= *first {
+                is_stopped |= callback.replay(report).is_break();
+            }
+        }
+    }
+    is_stopped
 }
 
 /// After how many batches, more than `n_batches`, there is a multiple of `every`, which is at least 1.
@@ -174,7 +214,7 @@ impl<'m> Moment<'m> {
     /// As there; [`CheckpointError::Unsettled`] where rows wait, within an epoch: then [`save_run`](Self::save_run) can;
     /// [`TrainError::ParameterNotFinite`], before anything is written.
     pub fn save_model(&self, path: &Path) -> Result<()> {
-        self.save_model_with_notes(path, &[])
+        self.save_model_with(path, Attachments::default())
     }
 
     /// As [`save_model`](Self::save_model), with notes by name, as [`checkpoint::save_with_notes`].
@@ -183,8 +223,17 @@ impl<'m> Moment<'m> {
     ///
     /// As there.
     pub fn save_model_with_notes(&self, path: &Path, notes: &[(&str, &str)]) -> Result<()> {
+        self.save_model_with(path, Attachments { notes, ..Attachments::default() })
+    }
+
+    /// As [`save_model`](Self::save_model), with notes and ids, as [`checkpoint::save_with`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn save_model_with(&self, path: &Path, attachments: Attachments<'_>) -> Result<()> {
         self.state.check_finite()?;
-        self.state.save_model(path, notes)
+        self.state.save_model(path, attachments)
     }
 
     /// Saves all that it takes to go on from here, as [`checkpoint::save_run`].
@@ -214,7 +263,7 @@ pub(super) trait State {
     fn parameters(&self) -> Vec<ParameterReport>;
     /// Refuses parameters that are not finite. O(values).
     fn check_finite(&self) -> Result<()>;
-    fn save_model(&self, path: &Path, notes: &[(&str, &str)]) -> Result<()>;
+    fn save_model(&self, path: &Path, attachments: Attachments<'_>) -> Result<()>;
     fn save_run(&self, run: &Run, path: &Path) -> Result<()>;
 }
 
@@ -235,9 +284,9 @@ impl<M: Model> State for (&M, &dyn AnyUpdater<M::Element>) {
         check_finite(self.0)
     }
 
-    fn save_model(&self, path: &Path, notes: &[(&str, &str)]) -> Result<()> {
+    fn save_model(&self, path: &Path, attachments: Attachments<'_>) -> Result<()> {
         match self.1.is_settled() {
-            true => checkpoint::save_with_notes(self.0, path, notes),
+            true => checkpoint::save_with(self.0, path, attachments),
             false => Err(CheckpointError::Unsettled { path: path.to_owned() }.into()),
         }
     }

@@ -65,7 +65,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     }
 
     /// Goes on with a run that [`Checkpoints`](super::Checkpoints) saved, up to the trainer's number of epochs, on the same data: what comes of
-    /// it, parameters, optimizer state and report, is to the bit what the run would have come to if it had not been ended.
+    /// it, parameters, optimizer state and report, is to the bit what the run would have come to if it had not been ended; but the report has no
+    /// more than the last [`KEPT_REPORTS`](super::checkpoint::KEPT_REPORTS) of the epochs that were made before.
     ///
     /// The model is made as for the run, and its parameters are replaced. Callbacks are told of the epochs before by
     /// [`replay`](super::Callback::replay); where one of them had ended the run, nothing is done.

@@ -2,7 +2,7 @@
 
 use super::blame::blame;
 use super::callback::{State, check_finite, parameter_reports};
-use super::checkpoint::{self, CheckpointError};
+use super::checkpoint::{self, Attachments, CheckpointError};
 use super::epoch::{EpochTotals, ROWS_A_CALL, diverged};
 use super::evaluation::Evaluation;
 use super::lead::{Epoch, Leader, Led};
@@ -173,8 +173,8 @@ impl<M: Model> State for AfterEpoch<'_, M> {
         check_finite(&*self.model)
     }
 
-    fn save_model(&self, path: &Path, notes: &[(&str, &str)]) -> Result<()> {
-        checkpoint::save_with_notes(&*self.model, path, notes)
+    fn save_model(&self, path: &Path, attachments: Attachments<'_>) -> Result<()> {
+        checkpoint::save_with(&*self.model, path, attachments)
     }
 
     fn save_run(&self, _: &checkpoint::Run, path: &Path) -> Result<()> {

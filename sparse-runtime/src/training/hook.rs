@@ -1,7 +1,7 @@
 //! What the trainer does around each step.
 
 use super::any_updater::AnyUpdater;
-use super::callback::{Callback, Moment, State, is_due};
+use super::callback::{Callback, Moment, State, is_due, replay, states};
 use super::checkpoint::Run;
 use super::measure::Measure;
 use super::progress::Reporter;
@@ -37,6 +37,7 @@ impl Hook<'_, '_> {
     /// Tells everybody of the epoch that was reported last.
     pub(super) fn end_epoch(&mut self, state: &dyn State) -> Result<()> {
         let Some(report) = self.run.epochs.last() else { return Ok(()) };
+        self.run.callbacks = states(self.callbacks, report.epoch);
         for callback in &mut *self.callbacks {
             let moment = Moment::new(&self.run, state);
             self.is_stopped |= callback.epoch(report, &moment)?.is_break();
@@ -79,12 +80,7 @@ impl Hook<'_, '_> {
 
     /// Tells everybody of the epochs that were made before a run is resumed.
     pub(super) fn replay(&mut self) {
-        for report in &self.run.epochs {
-            self.is_stopped = false;
-            for callback in &mut *self.callbacks {
-                self.is_stopped |= callback.replay(report).is_break();
-            }
-        }
+        self.is_stopped = replay(self.callbacks, &self.run);
     }
 }
 

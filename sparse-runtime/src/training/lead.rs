@@ -1,7 +1,7 @@
 //! Who evaluates, reports and tells callbacks of a run whose steps are made elsewhere: by threads that share a model, or by workers.
 
 use super::EpochTotals;
-use super::callback::{Moment, State, is_due};
+use super::callback::{Moment, State, is_due, replay, states};
 use super::checkpoint::Run;
 use super::evaluation::Evaluation;
 use super::plan::Plan;
@@ -72,13 +72,7 @@ impl Plan<'_> {
         let span = tracing::info_span!("fit", model = M::NAME, rule);
         let _entered = span.enter();
         self.begin(0);
-        let mut is_stopped = false;
-        for report in &made.epochs {
-            is_stopped = false;
-            for callback in &mut self.callbacks {
-                is_stopped |= callback.replay(report).is_break();
-            }
-        }
+        let is_stopped = replay(&mut self.callbacks, &made);
         let (reporter, epochs) = (Reporter::new(self.progress), self.epochs);
         let mut lead = Lead { plan: self, evaluation, reporter, made, is_stopped };
         run(&mut lead)?;
@@ -143,6 +137,7 @@ impl<M: Model, E: Evaluation<M::Element>> Leader<M> for Lead<'_, '_, E> {
         self.made.position = Position { epoch: done.epoch + 1, batch: 0 };
         self.made.totals = EpochTotals::default();
         self.made.epochs.push(report);
+        self.made.callbacks = states(&self.plan.callbacks, done.epoch);
         let moment = Moment::new(&self.made, run);
         for callback in &mut self.plan.callbacks {
             if let Some(report) = moment.epochs().last() {

@@ -64,7 +64,8 @@ impl fmt::Display for EpochReport {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FitReport {
-    /// The whole epochs, in order.
+    /// The whole epochs, in order; of a run that was resumed those before that are in its file, at most the last
+    /// [`KEPT_REPORTS`](super::checkpoint::KEPT_REPORTS), and those made since.
     pub epochs: Vec<EpochReport>,
     /// True if a callback ended the run before the end of its last epoch.
     pub stopped: bool,

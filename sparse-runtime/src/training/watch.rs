@@ -1,6 +1,8 @@
 //! Callbacks that watch a value: early stopping, the best model.
 
+use super::checkpoint::Attachments;
 use super::{Callback, EpochReport, Moment, TrainError};
+use crate::data::IdMap;
 use crate::error::Result;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -46,6 +48,11 @@ impl Watch {
         };
         let known = || report.metrics.iter().map(|(name, _)| &name[..]);
         value.ok_or_else(|| TrainError::unknown_metric(name, known()))
+    }
+
+    /// With a name, what tells the state of a callback that watches this value from others.
+    fn key(&self, name: &'static str) -> (String, Option<String>, bool) {
+        (name.to_owned(), self.metric.clone(), self.is_largest)
     }
 
     /// The [`value`](Self::value) of an epoch, of which there is one: none of rows that have not filled a batch yet.
@@ -127,7 +134,7 @@ impl EarlyStopping {
             (self.best, self.worse) = (Some(value), 0);
             return Ok(ControlFlow::Continue(()));
         };
-        self.worse += 1;
+        self.worse = self.worse.saturating_add(1);
         if self.worse < self.patience {
             return Ok(ControlFlow::Continue(()));
         }
@@ -151,6 +158,22 @@ impl Callback for EarlyStopping {
         Ok(self.see(report)?)
     }
 
+    fn state(&self) -> Option<String> {
+        let own = (self.watch.key("early stopping"), self.min_delta.to_bits());
+        serde_json::to_string(&(own, self.best.map(f64::to_bits), self.worse)).ok()
+    }
+
+    fn restore(&mut self, state: &str) -> bool {
+        let own = (self.watch.key("early stopping"), self.min_delta.to_bits());
+        let Ok((found, best, worse)) = serde_json::from_str::<(_, Option<u64>, u64)>(state) else {
+            return false;
+        };
+        if own == found {
+            (self.best, self.worse) = (best.map(f64::from_bits), worse);
+        }
+        own == found
+    }
+
     fn replay(&mut self, report: &EpochReport) -> ControlFlow<()> {
         // A metric that is not there is told by the first epoch that is made.
         self.see(report).unwrap_or(ControlFlow::Continue(()))
@@ -171,13 +194,20 @@ pub struct BestModel {
     path: PathBuf,
     watch: Watch,
     notes: Vec<(String, String)>,
+    ids: Vec<(String, IdMap)>,
     best: Option<f64>,
 }
 
 impl BestModel {
     /// Saves the parameters to this file after each epoch that is better than all before.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        BestModel { path: path.into(), watch: Watch::default(), notes: Vec::new(), best: None }
+        BestModel {
+            path: path.into(),
+            watch: Watch::default(),
+            notes: Vec::new(),
+            ids: Vec::new(),
+            best: None,
+        }
     }
 
     /// What is watched: the loss, unless told otherwise.
@@ -191,6 +221,13 @@ impl BestModel {
     #[must_use]
     pub fn note(mut self, name: impl Into<String>, note: impl Into<String>) -> Self {
         self.notes.push((name.into(), note.into()));
+        self
+    }
+
+    /// What the rows of a table stand for, in the same file: [`checkpoint::save_with`](super::checkpoint::save_with).
+    #[must_use]
+    pub fn ids(mut self, name: impl Into<String>, ids: IdMap) -> Self {
+        self.ids.push((name.into(), ids));
         self
     }
 
@@ -219,9 +256,26 @@ impl Callback for BestModel {
     fn epoch(&mut self, report: &EpochReport, moment: &Moment<'_>) -> Result<ControlFlow<()>> {
         if self.is_best(report)? {
             let notes = self.notes.iter().map(|(name, note)| (&name[..], &note[..]));
-            moment.save_model_with_notes(&self.path, &notes.collect::<Vec<_>>())?;
+            let ids = self.ids.iter().map(|(name, ids)| (&name[..], ids));
+            let (notes, ids) = (notes.collect::<Vec<_>>(), ids.collect::<Vec<_>>());
+            moment.save_model_with(&self.path, Attachments { notes: &notes, ids: &ids })?;
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    fn state(&self) -> Option<String> {
+        serde_json::to_string(&(self.watch.key("best model"), self.best.map(f64::to_bits))).ok()
+    }
+
+    fn restore(&mut self, state: &str) -> bool {
+        let own = self.watch.key("best model");
+        let Ok((found, best)) = serde_json::from_str::<(_, Option<u64>)>(state) else {
+            return false;
+        };
+        if own == found {
+            self.best = best.map(f64::from_bits);
+        }
+        own == found
     }
 
     fn replay(&mut self, report: &EpochReport) -> ControlFlow<()> {

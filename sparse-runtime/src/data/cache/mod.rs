@@ -13,18 +13,18 @@ mod pieces;
 mod tests;
 
 use super::blocks::io_error;
+use super::file_stamp::FileStamp;
 use super::libsvm::IndexBase;
 use super::{Classes, Column, ColumnValues, Dataset, IdMap, ReadError, ReadReport};
 use crate::model::InputRole;
-use crate::replace::replace_file;
+use crate::replace::replace_private_file;
 use arrays::ArrayHeader;
 use pieces::{PieceReader, PieceWriter};
 use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
-use std::path::Path;
-use std::time::UNIX_EPOCH;
+use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"nnzcache";
 
@@ -65,16 +65,20 @@ struct ColumnHeader {
     array: ArrayHeader,
 }
 
-/// A file as it was: another length or time of change is another file.
+/// A file as it was: another length, time of change or inode is another file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Stamp {
     path: String,
     bytes: u64,
     modified_nanoseconds: u128,
+    /// `None` where the system has none, and of files that were written before it was.
+    #[serde(default)]
+    inode: Option<u64>,
 }
 
 impl<T: Float> Dataset<T> {
     /// Writes the data, with names, roles, classes, id maps and what its reader found out but for what was wrong with skipped rows, as a binary file; it is replaced as a whole or not at all.
+    /// A new file is for its owner alone to read, as the data may be; an old one keeps its access.
     ///
     /// # Errors
     ///
@@ -108,7 +112,8 @@ impl<T: Float> Dataset<T> {
     /// The data that `read` gives, from the file `path` if that was made from the same `sources`, unchanged, in the same way, and else by
     /// calling `read` and writing the file. `reading` tells ways of reading apart: the settings of the reader, as any text.
     ///
-    /// A file that is damaged or of an older version is made again. One that no data was written to is left as it is, and is an error.
+    /// A file that is damaged or of an older version is made again, and one that cannot be written is a warning (`tracing`, and in the [report](Dataset::report)): the data is there. A file
+    /// that no data was written to is left as it is, and is an error.
     ///
     /// ```
     /// use sparse_runtime::data::libsvm::{self, IndexBase};
@@ -130,7 +135,8 @@ impl<T: Float> Dataset<T> {
     ///
     /// # Errors
     ///
-    /// Those of `read`, and [`ReadError::Io`]; [`ReadError::Content`] for a file of another kind, which would be lost.
+    /// Those of `read`, and [`ReadError::Io`] of a source; [`ReadError::Changed`] for a source that has changed while `read` read it;
+    /// [`ReadError::Content`] for a file of another kind, which would be lost.
     pub fn cached<P: AsRef<Path>>(
         path: impl AsRef<Path>,
         sources: impl IntoIterator<Item = P>,
@@ -138,10 +144,13 @@ impl<T: Float> Dataset<T> {
         read: impl FnOnce() -> Result<Self, ReadError>,
     ) -> Result<Self, ReadError> {
         let path = path.as_ref();
-        let stamps = sources.into_iter().map(|source| Stamp::of(source.as_ref()));
-        let stamps = stamps.collect::<Result<Vec<_>, _>>()?;
+        let sources = sources.into_iter().map(|source| source.as_ref().to_owned());
+        let sources: Vec<PathBuf> = sources.collect();
+        let before = sources.iter().map(|source| stamp_of(source));
+        let before = before.collect::<Result<Vec<_>, _>>()?;
+        let stamps = || sources.iter().zip(&before).map(|(path, stamp)| Stamp::of(path, stamp));
         match load(path) {
-            Ok(saved) if saved.sources == stamps && saved.reading == reading => {
+            Ok(saved) if saved.was_made_from(stamps()) && saved.reading == reading => {
                 return Ok(saved.data);
             }
             Ok(_) => tracing::info!(path = %path.display(), "sources or reading have changed"),
@@ -152,8 +161,22 @@ impl<T: Float> Dataset<T> {
             }
             Err(error) => tracing::info!(%error, "no cache"),
         }
-        let data = read()?;
-        data.save_as(path, stamps, reading)?;
+        let data = read();
+        for (source, before) in sources.iter().zip(&before) {
+            if let Some(change) = before.change(&stamp_of(source)?) {
+                return Err(ReadError::Changed { file: source.display().to_string(), change });
+            }
+        }
+        let data = data?;
+        if let Err(error) = data.save_as(path, stamps().collect(), reading) {
+            tracing::warn!(%error, "no cache can be written: the next run reads the text again");
+            let names: Vec<String> = stamps().map(|stamp| stamp.path).collect();
+            let report = data.report().cloned();
+            let report = report.unwrap_or_else(|| ReadReport::of_file(names.join(", ")));
+            return Ok(
+                data.with_report(ReadReport { cache_error: Some(error.to_string()), ..report })
+            );
+        }
         Ok(data)
     }
 
@@ -182,7 +205,7 @@ impl<T: Float> Dataset<T> {
                 .map(|(name, map)| (name.to_owned(), map.ids().map(str::to_owned).collect()))
                 .collect(),
         };
-        let result = replace_file(path, |writer| {
+        let result = replace_private_file(path, |writer| {
             writer.write_all(MAGIC)?;
             writer.write_all(&VERSION.to_le_bytes())?;
             let mut pieces = PieceWriter::new(writer);
@@ -198,14 +221,26 @@ impl<T: Float> Dataset<T> {
     }
 }
 
+fn stamp_of(path: &Path) -> Result<FileStamp, ReadError> {
+    let metadata = std::fs::metadata(path);
+    let metadata = metadata.map_err(|source| io_error(&path.display().to_string(), source))?;
+    Ok(FileStamp::of(&metadata))
+}
+
 impl Stamp {
-    fn of(path: &Path) -> Result<Self, ReadError> {
-        let name = path.display().to_string();
-        let io = |source| io_error(&name, source);
-        let metadata = std::fs::metadata(path).map_err(io)?;
-        let modified = metadata.modified().map_err(io)?.duration_since(UNIX_EPOCH);
-        let modified_nanoseconds = modified.map_or(0, |time| time.as_nanos());
-        Ok(Stamp { bytes: metadata.len(), modified_nanoseconds, path: name })
+    fn of(path: &Path, stamp: &FileStamp) -> Self {
+        Stamp {
+            path: path.display().to_string(),
+            bytes: stamp.bytes(),
+            modified_nanoseconds: stamp.modified_nanoseconds(),
+            inode: stamp.inode(),
+        }
+    }
+
+    /// Whether that is the same file, as far as both are known.
+    fn is(&self, other: &Stamp) -> bool {
+        let inode = self.inode.and(other.inode).or(self.inode);
+        *self == Stamp { inode, ..other.clone() }
     }
 }
 
@@ -214,6 +249,13 @@ struct Saved<T: Float> {
     data: Dataset<T>,
     sources: Vec<Stamp>,
     reading: String,
+}
+
+impl<T: Float> Saved<T> {
+    fn was_made_from(&self, stamps: impl ExactSizeIterator<Item = Stamp>) -> bool {
+        stamps.len() == self.sources.len()
+            && stamps.zip(&self.sources).all(|(now, saved)| now.is(saved))
+    }
 }
 
 /// Whether there is a file that does not begin as one that [`Dataset::save`] wrote, be it cut short.

@@ -156,3 +156,63 @@ fn a_cache_is_made_again_when_its_sources_change() {
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn a_cache_whose_source_changes_while_it_is_read_is_an_error() {
+    let folder = folder("changes");
+    let (path, source) = (folder.join("cache"), folder.join("source"));
+    std::fs::write(&source, "1 1:1\n").unwrap();
+    let read = |change: bool| {
+        Dataset::<f32>::cached(&path, [&source], "", || {
+            let data = libsvm::read(&source, IndexBase::One);
+            if change {
+                std::fs::write(&source, "1 1:1\n2 1:1\n").unwrap();
+            }
+            data
+        })
+    };
+    let error = read(true).unwrap_err().to_string();
+    let expected = format!(
+        "`{}` has changed while it was read: it had 6 bytes and has 12: ",
+        source.display()
+    );
+    assert!(error.starts_with(&expected), "{error}");
+    assert!(!path.exists());
+    assert_eq!(read(false).unwrap().n_rows(), 2);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Another file of the same name, length and time of change.
+#[cfg(unix)]
+#[test]
+fn a_cache_is_made_again_when_its_source_is_another_file() {
+    let folder = folder("inode");
+    let (path, source) = (folder.join("cache"), folder.join("source"));
+    let cached = || {
+        let read = || libsvm::read(&source, IndexBase::One);
+        Dataset::<f32>::cached(&path, [&source], "", read)
+    };
+    std::fs::write(&source, "1 1:1\n").unwrap();
+    cached().unwrap();
+    let other = folder.join("other");
+    std::fs::write(&other, "1 1:2\n").unwrap();
+    let time = source.metadata().unwrap().modified().unwrap();
+    File::options().write(true).open(&other).unwrap().set_modified(time).unwrap();
+    std::fs::rename(&other, &source).unwrap();
+    let values = cached().unwrap();
+    assert_eq!(values.features().unwrap().values(), [2.0]);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_is_no_error() {
+    let folder = folder("unwritable");
+    let source = folder.join("source");
+    std::fs::write(&source, "1 1:1\n").unwrap();
+    let read = || libsvm::read(&source, IndexBase::One);
+    let data = Dataset::cached(folder.join("none/cache"), [&source], "", read).unwrap();
+    assert_eq!(data.n_rows(), 1);
+    let report = data.report().unwrap().to_string();
+    assert!(report.contains("source, indices from one, not cached: `"), "{report}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -13,6 +13,7 @@ use super::usual::usual_entries;
 use crate::formats::ColumnIds;
 use crate::lanes;
 use crate::large_pages::reserve_large;
+use crate::memory::make_room;
 use sparse_core::element::Float;
 
 /// What the text must obey.
@@ -71,14 +72,18 @@ impl<T: Float> Rows<T> {
         }
     }
 
-    /// Makes room for so many more, and for as many as there are: in the long run, nothing is moved often.
-    pub(super) fn grow(&mut self, rows: usize, entries: usize) {
-        self.labels.reserve(rows);
-        self.indptr.reserve(rows);
-        self.values.reserve(entries);
+    /// Makes room for so many more, and for half as many as there are: in the long run, nothing is moved often.
+    ///
+    /// # Errors
+    ///
+    /// The bytes of an array for which there is no memory.
+    pub(super) fn grow(&mut self, rows: usize, entries: usize) -> Result<(), usize> {
+        make_room(&mut self.labels, rows)?;
+        make_room(&mut self.indptr, rows)?;
+        make_room(&mut self.values, entries)?;
         match &mut self.columns {
-            ColumnIds::U32(columns) => columns.reserve(entries),
-            ColumnIds::U64(columns) => columns.reserve(entries),
+            ColumnIds::U32(columns) => make_room(columns, entries),
+            ColumnIds::U64(columns) => make_room(columns, entries),
         }
     }
 

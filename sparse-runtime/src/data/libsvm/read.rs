@@ -337,8 +337,16 @@ impl<'a, T: Float> Parsing<'a, T> {
         Ok(())
     }
 
+    /// Makes room for the rows of a text, so that there is an error where there is no memory.
+    fn grow_for(&mut self, text: &[u8]) -> Result<(), ReadError> {
+        let (n_rows, n_entries) = promised(text, text.len());
+        let grown = self.rows.grow(n_rows, n_entries);
+        grown.map_err(|bytes| ReadError::OutOfMemory { file: self.name.to_owned(), bytes })
+    }
+
     /// Reads whole lines.
     fn lines_of_threads(&mut self, text: &[u8]) -> Result<(), ReadError> {
+        self.grow_for(text)?;
         // Where there is little, a thread costs more than it saves.
         let n_parts = (text.len() / (BLOCK_BYTES / 2)).clamp(1, self.n_threads);
         if n_parts > 1 {
@@ -369,8 +377,7 @@ impl<'a, T: Float> Parsing<'a, T> {
             if end < n_pieces {
                 // There was no room for it, or it is the first with wide columns: these rows grow, and become wide.
                 let start = lines_of_piece(text, end).start;
-                let (n_rows, n_entries) = promised(&text[start..], text.len() - start);
-                self.rows.grow(n_rows, n_entries);
+                self.grow_for(&text[start..])?;
                 let faults = parse(&mut self.rows, end);
                 let needs_base_one = self.rows.needs_base_one;
                 self.note(text, lines, start, faults, needs_base_one)?;

@@ -3,7 +3,7 @@
 mod npy;
 
 use super::ReadError;
-use crate::formats::{ColumnIds, Csr, Dense, FormatError, Ids};
+use crate::formats::{ColumnIds, Csr, Dense, FormatError, Ids, MAX_RANK};
 use ndarray_npy::ReadableElement;
 use npy::Npy;
 use sparse_core::element::{Float, Id};
@@ -66,7 +66,7 @@ pub fn read_ids_from(name: &str, reader: impl Read + Seek, array: &str) -> Resul
     }
     let hint = "name one of those that were given to `numpy.savez`";
     let mut archive = Archive::open(name.to_owned(), reader, hint)?;
-    let npy = archive.array(array)?;
+    let npy = archive.array(array, u64::MAX)?;
     by_element!(npy, "ids",
         "u1" => ids::<u8, u32>(&npy),
         "u2" => ids::<u16, u32>(&npy),
@@ -124,28 +124,25 @@ impl NpzCsr {
     pub fn read_from(name: &str, reader: impl Read + Seek) -> Result<Self, ReadError> {
         let hint = "only files of `scipy.sparse.save_npz` can be read";
         let mut archive = Archive::open(name.to_owned(), reader, hint)?;
-        let format = archive.array("format")?;
+        let format = archive.array("format", 1)?;
         let format = format.text().map_err(|m| archive.content("format", m))?;
         if format != "csr" {
             return Err(archive.refuse(format!(
                 "the matrix is `{format}`: convert it by `.tocsr()` before `save_npz`"
             )));
         }
-        let shape = unsigned(&mut archive, "shape")?;
+        // Each array says how long the next may be: more is not read.
+        let shape = unsigned(&mut archive, "shape", MAX_RANK as u64)?;
         let [n_rows, n_cols] = shape[..] else {
             return Err(archive.refuse(format!(
                 "the shape has {} extents: only matrices have rows of features",
                 shape.len()
             )));
         };
-        Ok(NpzCsr {
-            n_rows,
-            n_cols,
-            indptr: unsigned(&mut archive, "indptr")?,
-            indices: column_ids(&mut archive)?,
-            values: values(&mut archive)?,
-            file: archive.file,
-        })
+        let indptr = unsigned(&mut archive, "indptr", n_rows.saturating_add(1))?;
+        let nnz = indptr.last().copied().unwrap_or_default();
+        let (indices, values) = (column_ids(&mut archive, nnz)?, values(&mut archive, nnz)?);
+        Ok(NpzCsr { n_rows, n_cols, indptr, indices, values, file: archive.file })
     }
 
     /// The number of rows.
@@ -239,21 +236,25 @@ impl<R: Read + Seek> Archive<R> {
         self.refuse(format!("array `{array}`: {message}"))
     }
 
-    fn array(&mut self, name: &str) -> Result<Npy, ReadError> {
+    /// An array of at most so many elements.
+    fn array(&mut self, name: &str, most: u64) -> Result<Npy, ReadError> {
         let Some(index) = self.zip.index_for_name(&format!("{name}.npy")) else {
             return Err(self.refuse(format!("there is no array `{name}`: {}", self.hint)));
         };
-        let mut bytes = Vec::new();
         let read = match self.zip.by_index(index) {
-            Ok(mut member) => member.read_to_end(&mut bytes).map_err(|error| error.to_string()),
+            Ok(member) => Npy::read(member, most),
             Err(error) => Err(error.to_string()),
         };
-        read.and_then(|_| Npy::new(bytes)).map_err(|message| self.content(name, message))
+        read.map_err(|message| self.content(name, message))
     }
 }
 
-fn unsigned<R: Read + Seek>(archive: &mut Archive<R>, name: &str) -> Result<Vec<u64>, ReadError> {
-    let npy = archive.array(name)?;
+fn unsigned<R: Read + Seek>(
+    archive: &mut Archive<R>,
+    name: &str,
+    most: u64,
+) -> Result<Vec<u64>, ReadError> {
+    let npy = archive.array(name, most)?;
     by_element!(npy, "indices",
         "i4" => convert::<i32, u64>(&npy),
         "u4" => convert::<u32, u64>(&npy),
@@ -263,8 +264,8 @@ fn unsigned<R: Read + Seek>(archive: &mut Archive<R>, name: &str) -> Result<Vec<
     .map_err(|message| archive.content(name, message))
 }
 
-fn column_ids<R: Read + Seek>(archive: &mut Archive<R>) -> Result<ColumnIds, ReadError> {
-    let npy = archive.array("indices")?;
+fn column_ids<R: Read + Seek>(archive: &mut Archive<R>, most: u64) -> Result<ColumnIds, ReadError> {
+    let npy = archive.array("indices", most)?;
     by_element!(npy, "indices",
         "i4" => convert::<i32, u32>(&npy).map(ColumnIds::U32),
         "u4" => npy.numbers().map(ColumnIds::U32),
@@ -288,12 +289,12 @@ where
         .collect()
 }
 
-fn values<R: Read + Seek>(archive: &mut Archive<R>) -> Result<Values, ReadError> {
+fn values<R: Read + Seek>(archive: &mut Archive<R>, most: u64) -> Result<Values, ReadError> {
     fn exact<E: ReadableElement + Into<f64>>(npy: &Npy) -> Result<Values, String> {
         let values = npy.numbers::<E>()?;
         Ok(Values::F64(values.into_iter().map(Into::into).collect()))
     }
-    let npy = archive.array("data")?;
+    let npy = archive.array("data", most)?;
     by_element!(npy, "numbers",
         "f4" => npy.numbers().map(Values::F32),
         "f8" => npy.numbers().map(Values::F64),

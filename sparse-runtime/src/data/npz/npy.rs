@@ -5,6 +5,10 @@
 
 use ndarray::Array1;
 use ndarray_npy::{ReadNpyExt, ReadableElement};
+use std::io::{self, Read};
+
+/// The most bytes before the elements: magic, version, a length of 16 bits, and as long a header. Those that are longer are of records.
+const LONGEST_HEADER: u64 = 12 + (1 << 16);
 
 /// The bytes of an npy file with a checked header.
 pub(super) struct Npy {
@@ -16,44 +20,28 @@ pub(super) struct Npy {
 }
 
 impl Npy {
-    /// The format is described in numpy's documentation of `numpy.lib.format`: magic, version, the length of a
-    /// header, the header as a dictionary in Python's syntax, elements.
-    pub(super) fn new(bytes: Vec<u8>) -> Result<Self, String> {
-        let damaged = |what: &str| format!("this is not an npy array, or is damaged: {what}");
-        let (length, header) = match &bytes[..] {
-            [0x93, b'N', b'U', b'M', b'P', b'Y', 1, _, a, b, rest @ ..] => {
-                (usize::from(u16::from_le_bytes([*a, *b])), rest)
-            }
-            [0x93, b'N', b'U', b'M', b'P', b'Y', 2 | 3, _, a, b, c, d, rest @ ..] => {
-                (u32::from_le_bytes([*a, *b, *c, *d]) as usize, rest)
-            }
-            _ => return Err(damaged("it does not begin as one")),
-        };
-        let start = bytes.len() - header.len() + length;
-        let header = header.get(..length).ok_or_else(|| damaged("the header is cut off"))?;
-        let header = String::from_utf8_lossy(header).into_owned();
-        let descr = after(&header, "'descr':")
-            .and_then(|rest| rest.strip_prefix('\''))
-            .and_then(|rest| rest.split_once('\''))
-            .ok_or_else(|| damaged("the header has no simple element type"))?
-            .0
-            .to_owned();
-        let shape = after(&header, "'shape':")
-            .and_then(|rest| rest.strip_prefix('('))
-            .and_then(|rest| rest.split_once(')'))
-            .ok_or_else(|| damaged("the header has no shape"))?
-            .0;
-        let extents = shape.split(',').map(str::trim).filter(|extent| !extent.is_empty());
-        let n_elements = extents
-            .map(|extent| extent.parse::<usize>().ok())
-            .try_fold(1usize, |size, extent| size.checked_mul(extent?))
-            .ok_or_else(|| damaged("the shape is not one"))?;
-        let npy = Npy { bytes, descr, start };
-        let expected = n_elements.checked_mul(npy.element_bytes());
-        let found = npy.bytes.len() - start;
-        if expected != Some(found) {
+    /// Reads an array of at most so many elements: no more of it than its header says, and nothing beyond the header of one that says more.
+    pub(super) fn read(mut reader: impl Read, most: u64) -> Result<Self, String> {
+        let read = |error: io::Error| error.to_string();
+        let mut bytes = Vec::new();
+        (&mut reader).take(LONGEST_HEADER).read_to_end(&mut bytes).map_err(read)?;
+        let (start, descr, n_elements) = header(&bytes)?;
+        if n_elements as u64 > most {
+            return Err(format!(
+                "it has {n_elements} elements, but the arrays before it allow {most}"
+            ));
+        }
+        let mut npy = Npy { bytes, descr, start };
+        let expected =
+            n_elements.checked_mul(npy.element_bytes()).and_then(|n| n.checked_add(start));
+        // One more shows that there is more.
+        let more = expected.map_or(0, |expected| (expected as u64).saturating_add(1));
+        let more = more.saturating_sub(npy.bytes.len() as u64);
+        reader.take(more).read_to_end(&mut npy.bytes).map_err(read)?;
+        if expected != Some(npy.bytes.len()) {
+            let (found, descr) = (npy.bytes.len().saturating_sub(start), &npy.descr);
             let message =
-                format!("the shape ({shape}) of `{}` does not take {found} bytes", npy.descr);
+                format!("its {n_elements} elements of type `{}` do not take {found} bytes", descr);
             return Err(damaged(&message));
         }
         Ok(npy)
@@ -95,6 +83,46 @@ impl Npy {
         };
         Ok(text.trim_end_matches('\0').to_owned())
     }
+}
+
+fn damaged(what: &str) -> String {
+    format!("this is not an npy array, or is damaged: {what}")
+}
+
+/// Where the elements of an array begin, their type, and how many they are.
+///
+/// The format is described in numpy's documentation of `numpy.lib.format`: magic, version, the length of a
+/// header, the header as a dictionary in Python's syntax, elements.
+fn header(bytes: &[u8]) -> Result<(usize, String, usize), String> {
+    let (length, header) = match bytes {
+        [0x93, b'N', b'U', b'M', b'P', b'Y', 1, _, a, b, rest @ ..] => {
+            (usize::from(u16::from_le_bytes([*a, *b])), rest)
+        }
+        [0x93, b'N', b'U', b'M', b'P', b'Y', 2 | 3, _, a, b, c, d, rest @ ..] => {
+            (u32::from_le_bytes([*a, *b, *c, *d]) as usize, rest)
+        }
+        _ => return Err(damaged("it does not begin as one")),
+    };
+    let start = bytes.len() - header.len() + length;
+    let header = header.get(..length).ok_or_else(|| damaged("the header is cut off"))?;
+    let header = String::from_utf8_lossy(header).into_owned();
+    let descr = after(&header, "'descr':")
+        .and_then(|rest| rest.strip_prefix('\''))
+        .and_then(|rest| rest.split_once('\''))
+        .ok_or_else(|| damaged("the header has no simple element type"))?
+        .0
+        .to_owned();
+    let shape = after(&header, "'shape':")
+        .and_then(|rest| rest.strip_prefix('('))
+        .and_then(|rest| rest.split_once(')'))
+        .ok_or_else(|| damaged("the header has no shape"))?
+        .0;
+    let extents = shape.split(',').map(str::trim).filter(|extent| !extent.is_empty());
+    let n_elements = extents
+        .map(|extent| extent.parse::<usize>().ok())
+        .try_fold(1usize, |size, extent| size.checked_mul(extent?))
+        .ok_or_else(|| damaged("the shape is not one"))?;
+    Ok((start, descr, n_elements))
 }
 
 /// What follows a key of the header.

@@ -200,7 +200,6 @@ fn what_is_wrong_is_named() {
         b"no npy".to_vec(),
         npy("<f4", "(1,)", &[0; 3]),
         npy("<f4", "(1,)", &[0; 5]),
-        npy("<f4", "(1000000000000000,)", &[0; 4]),
         npy("<f4", "(9999999999999999,9999999999999999)", &[0; 4]),
         npy("<f4", "(-1,)", &[0; 4]),
         npy("<f4", "1", &[0; 4]),
@@ -213,6 +212,29 @@ fn what_is_wrong_is_named() {
         );
     }
     assert!(refused("data", npy("<f4", "(1, 1)", &[0; 4])).starts_with("array `data`: "));
+    assert_eq!(
+        refused("format", npy("\u{1b}[2J", "()", &[0; 4])),
+        r"array `format`: this is not an npy array, or is damaged: its 1 elements of type `\u{1b}[2J` do not take 4 bytes"
+    );
+}
+
+/// Of a member that unpacks to much more than the arrays before it allow, nothing is read but its header.
+#[test]
+fn arrays_are_no_longer_than_those_before_them_allow() {
+    let mib = vec![0; 64 << 20];
+    for (name, descr, allowed) in
+        [("shape", "<i8", 6), ("indptr", "<i4", 3), ("indices", "<i4", 1), ("data", "<f4", 1)]
+    {
+        let error = with(name, npy(descr, "(8000000,)", &mib[..32])).unwrap_err();
+        assert_eq!(
+            error,
+            format!(
+                "array `{name}`: it has 8000000 elements, but the arrays before it allow {allowed}"
+            )
+        );
+    }
+    let error = with("data", npy("<f4", "(1,)", &mib)).unwrap_err();
+    assert!(error.contains("its 1 elements of type `<f4` do not take 65"), "{error}");
 }
 
 #[test]

@@ -134,6 +134,8 @@ fn read_units<T: Float>(
     send: &mut impl FnMut(Job) -> bool,
 ) -> Result<(), ReadError> {
     let mut open: Option<(usize, File)> = None;
+    // An epoch of rows that are kept reads no file.
+    let mut reads_text = source.kept.is_none();
     let bytes_of =
         |&unit: &usize| source.units[unit].bytes(source.files[source.units[unit].file()].len);
     // What is passed over has been read.
@@ -151,10 +153,12 @@ fn read_units<T: Float>(
             source.tell(file, bytes);
             continue;
         }
+        reads_text = true;
         match source.units[unit] {
             Unit::Lines { start, end, .. } => {
                 if open.as_ref().is_none_or(|(known, _)| *known != index) {
                     let opened = File::open(&file.path).map_err(|e| io_error(&file.name, e))?;
+                    file.check(opened.metadata())?;
                     open = Some((index, opened));
                 }
                 let Some((_, reader)) = &mut open else { continue };
@@ -179,6 +183,7 @@ fn read_units<T: Float>(
             }
             Unit::Whole { .. } => {
                 let (reader, count) = open_counted(&file.path)?;
+                file.check(std::fs::metadata(&file.path))?;
                 let blocks = Blocks::with_size(reader, source.sizes.block);
                 let mut blocks = blocks.longest_line(source.sizes.line);
                 let mut next_text = |lines| {
@@ -204,7 +209,7 @@ fn read_units<T: Float>(
             }
         }
     }
-    Ok(())
+    if reads_text { source.check_files() } else { Ok(()) }
 }
 
 /// Parses blocks until there are no more, or nobody listens.

@@ -8,9 +8,10 @@ use super::super::text::{Chunk, ChunkColumn};
 use super::super::{Place, Problem, ReadError};
 use super::feed::{LabelCheck, Parsed};
 use crate::formats::ColumnIds;
+use crate::replace::new_private_file;
 use crate::training::checkpoint::bytes::{append, append_values};
 use sparse_core::element::Float;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,6 +33,8 @@ struct State {
     units: Vec<Option<Arc<KeptUnit>>>,
     /// Whether an epoch keeps what it parses: of several at once one does.
     is_written: bool,
+    /// Whether writing has failed: then nothing more is kept.
+    is_full: bool,
 }
 
 /// The blocks of a unit, and what their labels have been found to be.
@@ -58,7 +61,7 @@ impl Kept {
         let (path, file) = loop {
             let count = COUNTER.fetch_add(1, Ordering::Relaxed);
             let path = folder.join(format!(".nnz-stream-{}-{count}.tmp", std::process::id()));
-            match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
+            match new_private_file().read(true).open(&path) {
                 Ok(file) => break (path, file),
                 // Of a process that had the same number.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -72,7 +75,7 @@ impl Kept {
             Some(path)
         };
         let units = (0..n_units).map(|_| None).collect();
-        let state = Mutex::new(State { file, end: 0, units, is_written: false });
+        let state = Mutex::new(State { file, end: 0, units, is_written: false, is_full: false });
         Ok(Kept { name, path, state })
     }
 
@@ -90,10 +93,17 @@ impl Kept {
         checks.iter().all(has_passed).then_some(kept)
     }
 
-    /// For an epoch that keeps what it parses, which passes these checks; `None` while another one does.
+    /// Forgets all units: files have changed while they were parsed.
+    pub(super) fn forget(&self) {
+        self.state().units.fill(None);
+    }
+
+    /// For an epoch that keeps what it parses, which passes these checks; `None` while another one does, and once writing has failed.
     pub(super) fn keep(&self, checks: Vec<LabelCheck>) -> Option<Keeping<'_>> {
-        let was_written = std::mem::replace(&mut self.state().is_written, true);
-        (!was_written).then(|| Keeping { kept: self, checks, blocks: Vec::new() })
+        let mut state = self.state();
+        let may_write = !state.is_written && !state.is_full;
+        state.is_written |= may_write;
+        may_write.then(|| Keeping { kept: self, checks, blocks: Vec::new() })
     }
 
     /// The rows of a block.
@@ -150,7 +160,10 @@ impl Keeping<'_> {
         let start = state.end;
         let written =
             (state.file.seek(SeekFrom::Start(start))).and_then(|_| state.file.write_all(&bytes));
-        written.map_err(|source| io_error(&self.kept.name, source))?;
+        if let Err(source) = written {
+            state.is_full = true;
+            return Err(io_error(&self.kept.name, source));
+        }
         state.end += bytes.len() as u64;
         let (n_rows, faults) = (parsed.rows.n_rows, parsed.faults.clone());
         self.blocks.push(KeptBlock { start, bytes: bytes.len(), n_rows, patterns, faults });

@@ -15,6 +15,9 @@
 //! Where files cannot be read from the middle, because they are compressed, a file is one unit of the order, and what is near in it
 //! stays near, up to the size of a pool.
 //!
+//! Every epoch reads the same files: length, time of change and inode of each are compared with what they were when the stream was opened,
+//! when a file is opened and when an epoch has read all of its text. A difference ends the epoch with [`ReadError::Changed`].
+//!
 //! Where rows are kept, the feeder hands on places of a file in the place of text, and parsers read the rows there: the rest is the same.
 
 mod batches;
@@ -29,6 +32,8 @@ mod tests;
 pub use batches::{StreamBatch, StreamBatches};
 pub use open::{Stream, StreamedDataset};
 
+use super::blocks::io_error;
+use super::file_stamp::FileStamp;
 use super::fingerprint::Fingerprint;
 use super::libsvm::IndexBase;
 use super::text::{ColumnKind, ColumnLayout, OnError, ReadOptions, RowFormat, RowParser};
@@ -36,6 +41,8 @@ use super::{Classes, ReadError};
 use blocks::Unit;
 use kept::Kept;
 use sparse_core::element::Float;
+use std::fs::Metadata;
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -63,12 +70,26 @@ pub(super) struct Source<T: Float> {
 }
 
 /// A file of a stream.
+#[derive(Clone)]
 pub(super) struct SourceFile {
     pub(super) path: PathBuf,
     pub(super) name: String,
     pub(super) len: u64,
     /// Its beginning, from which a parser sees what kind of file it is.
     pub(super) head: Vec<u8>,
+    /// The file when the stream was opened: every epoch reads that one.
+    stamp: FileStamp,
+}
+
+impl SourceFile {
+    /// Refuses a file that is not the one that the stream was opened with.
+    pub(super) fn check(&self, metadata: io::Result<Metadata>) -> Result<(), ReadError> {
+        let metadata = metadata.map_err(|source| io_error(&self.name, source))?;
+        match self.stamp.change(&FileStamp::of(&metadata)) {
+            None => Ok(()),
+            Some(change) => Err(ReadError::Changed { file: self.name.clone(), change }),
+        }
+    }
 }
 
 /// What the buffer is divided into. A quarter each for blocks that are read and parsed, for parsed rows of which a pool is made, for
@@ -133,6 +154,24 @@ impl<T: Float> Source<T> {
     /// The bytes of all files, as they lie on the disk.
     pub(super) fn total_bytes(&self) -> u64 {
         self.files.iter().map(|file| file.len).sum()
+    }
+
+    /// Refuses files that are not those that the stream was opened with.
+    fn check_files(&self) -> Result<(), ReadError> {
+        self.files.iter().try_for_each(|file| file.check(std::fs::metadata(&file.path)))
+    }
+
+    /// The error of an epoch: that a file has changed, where it has, in the place of what follows from it. Then nothing that was parsed is kept.
+    #[cold]
+    pub(super) fn cause_of(&self, error: ReadError) -> ReadError {
+        let error = match self.check_files() {
+            Err(changed @ ReadError::Changed { .. }) => changed,
+            _ => error,
+        };
+        if let (ReadError::Changed { .. }, Some(kept)) = (&error, &self.kept) {
+            kept.forget();
+        }
+        error
     }
 
     /// Says that so many bytes have been read, some of them of a file.

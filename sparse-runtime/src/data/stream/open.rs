@@ -1,6 +1,7 @@
 //! Opening a stream: what is read, with how much memory, and what has to be known before the first epoch.
 
 use super::super::blocks::{io_error, open as open_file};
+use super::super::file_stamp::FileStamp;
 use super::super::text::{
     Chunk, ChunkColumn, ColumnKind, ColumnLayout, OnError, ReadOptions, ReadProgress, RowFormat,
     SkippedRow, Survey,
@@ -138,7 +139,8 @@ impl<T: Float, F> Stream<F, T> {
     /// hashing are done once. Rows and their order are the same.
     ///
     /// The file takes what the rows take in memory: of a csr in `f32` eight bytes an entry and eight a row. It has no name, or one that is removed with the
-    /// data, and is not there any more when a process ends. What changes in the files of text after they were parsed is not seen.
+    /// data, and is not there any more when a process ends. What changes in the files of text while they are parsed is an error, as without such a file; what
+    /// changes after all of them were parsed is not seen.
     #[must_use]
     pub fn cache_in(mut self, folder: impl Into<PathBuf>) -> Self {
         self.cache = Some(folder.into());
@@ -196,11 +198,14 @@ impl<T: Float, F: RowFormat<T> + Clone> Stream<F, T> {
             Wanted::Numbers | Wanted::FoundClasses => None,
         };
         let finds_classes = matches!(self.classes, Wanted::FoundClasses);
+        let files = self.files.iter().map(|path| source_file(path.clone()));
+        let files = files.collect::<Result<Vec<_>, _>>()?;
         let (mut n_rows, mut rows) = (None, None);
         let survey_format = format.survey_format();
         if survey_format.is_some() || finds_classes {
             let is_known = survey_format.is_none();
-            let source = self.source(survey_format.unwrap_or_else(|| format.clone()), None)?;
+            let source =
+                self.source(survey_format.unwrap_or_else(|| format.clone()), None, files.clone())?;
             let (survey, of_units) = survey(&Arc::new(source), finds_classes)?;
             // A row that is only found to be wrong once base and width are known would be counted and then skipped.
             let counts = is_known || self.options.on_error == OnError::Fail;
@@ -211,7 +216,7 @@ impl<T: Float, F: RowFormat<T> + Clone> Stream<F, T> {
                 classes = Some(Classes::of(survey.labels));
             }
         }
-        let mut source = self.source(format, classes)?;
+        let mut source = self.source(format, classes, files)?;
         let kept = self.cache.as_ref().map(|folder| Kept::new(folder, source.units.len()));
         source.kept = kept.transpose()?;
         if source.classes.is_some() && source.layout == source.parsed_layout {
@@ -228,9 +233,12 @@ impl<T: Float, F: RowFormat<T> + Clone> Stream<F, T> {
         Ok(StreamedDataset { source: Arc::new(source) })
     }
 
-    fn source(&self, format: F, classes: Option<Classes>) -> Result<Source<T>, ReadError> {
-        let files = self.files.iter().map(|path| source_file(path.clone()));
-        let files = files.collect::<Result<Vec<_>, _>>()?;
+    fn source(
+        &self,
+        format: F,
+        classes: Option<Classes>,
+        files: Vec<SourceFile>,
+    ) -> Result<Source<T>, ReadError> {
         let sizes = Sizes::of_buffer(self.buffer);
         let units = units(&files, sizes.block);
         let parsed_layout = format.columns();
@@ -273,10 +281,10 @@ fn source_file(path: PathBuf) -> Result<SourceFile, ReadError> {
         );
         return Err(ReadError::Stream { reason });
     }
-    let len = there.len();
+    let (len, stamp) = (there.len(), FileStamp::of(&there));
     let mut head = Vec::new();
     open_file(&path)?.take(HEAD).read_to_end(&mut head).map_err(io)?;
-    Ok(SourceFile { path, len, head, name })
+    Ok(SourceFile { path, len, head, name, stamp })
 }
 
 /// Reads everything once: what that shows, and the rows of each unit.
@@ -289,7 +297,7 @@ fn survey<T: Float>(
     let mut found = std::collections::BTreeSet::new();
     let mut skips = super::super::text::Skips::new(source.on_error());
     let mut feed = Feed::start(source, (0..source.units.len()).collect(), Vec::new())?;
-    while let Some(block) = feed.next()? {
+    while let Some(block) = feed.next().map_err(|error| source.cause_of(error))? {
         for (place, problem) in block.faults {
             skips.add(place, problem)?;
         }

@@ -54,7 +54,7 @@ impl<T: Float> Pools<T> {
             let _ = match last {
                 Ok(Some(n_batches)) => sender.send(Ok(Event::End { n_batches })),
                 Ok(None) => Ok(()),
-                Err(error) => sender.send(Err(error)),
+                Err(error) => sender.send(Err(source.cause_of(error))),
             };
         });
         Ok(Pools { events: Some(events), thread: Some(thread?) })
@@ -137,8 +137,11 @@ impl<'a, T: Float> Epoch<'a, T> {
         // What is read again is counted again.
         self.source.known().skipped = super::super::text::Skips::new(self.source.on_error());
         while let Some(parsed) = feed.next()? {
-            if let Some(keeping) = keeping.as_mut().filter(|_| !parsed.is_kept) {
-                keeping.add(&parsed)?;
+            if let Some(kept) = keeping.as_mut().filter(|_| !parsed.is_kept)
+                && let Err(error) = kept.add(&parsed)
+            {
+                tracing::warn!(%error, "rows cannot be kept any more: later epochs parse the text");
+                keeping = None;
             }
             let Parsed { unit, is_last, rows, faults, .. } = parsed;
             for (place, problem) in faults {

@@ -1,3 +1,4 @@
+mod changed;
 mod kept;
 
 use super::super::libsvm::{IndexBase, Reader};

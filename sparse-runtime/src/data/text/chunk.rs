@@ -2,6 +2,7 @@
 
 use super::super::{Column, ColumnValues, DataError, Dataset};
 use crate::formats::{ColumnIds, Csr, Dense, FormatError, Shape};
+use crate::memory::make_room;
 use crate::model::InputRole;
 use sparse_core::element::Float;
 use std::ops::Range;
@@ -178,6 +179,38 @@ impl<T: Float> Chunk<T> {
             }
         }
         self.n_rows += rows.len();
+    }
+
+    /// Makes room for rows that take as much as those that there are `times` some number.
+    ///
+    /// # Errors
+    ///
+    /// The bytes of an array for which there is no memory.
+    pub(crate) fn grow(&mut self, times: f64) -> Result<(), usize> {
+        // A few more, as rows differ.
+        let more = |len: usize| (len as f64 * times * 1.1) as usize;
+        for column in &mut self.columns {
+            match column {
+                ChunkColumn::Csr(CsrChunk { indptr, ids, values, .. }) => {
+                    let (n_rows, nnz) = (more(indptr.len()), more(values.len()));
+                    make_room(indptr, n_rows)?;
+                    make_room(values, nnz)?;
+                    match ids {
+                        ColumnIds::U32(ids) => make_room(ids, nnz)?,
+                        ColumnIds::U64(ids) => make_room(ids, nnz)?,
+                    }
+                }
+                ChunkColumn::Dense { values, .. } => {
+                    let count = more(values.len());
+                    make_room(values, count)?;
+                }
+                ChunkColumn::Ids { values, .. } => {
+                    let count = more(values.len());
+                    make_room(values, count)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Makes room for the rows of several chunks, and no more.

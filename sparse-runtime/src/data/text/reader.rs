@@ -206,6 +206,8 @@ struct Parsing<'a, T: Float, F: RowFormat<T>> {
     skips: Skips,
     /// Lines before the next block.
     lines: u64,
+    /// The bytes of text that have become rows.
+    bytes: usize,
 }
 
 impl<'a, T: Float, F: RowFormat<T>> Parsing<'a, T, F> {
@@ -224,6 +226,7 @@ impl<'a, T: Float, F: RowFormat<T>> Parsing<'a, T, F> {
             more: (1..n_threads).map(|_| Chunk::new(&columns)).collect(),
             skips: Skips::new(reader.options.on_error),
             lines: 0,
+            bytes: 0,
         })
     }
 
@@ -240,6 +243,12 @@ impl<'a, T: Float, F: RowFormat<T>> Parsing<'a, T, F> {
 
     /// Reads a block of whole lines, as many bytes for each thread.
     fn block(&mut self, text: &[u8]) -> Result<(), ReadError> {
+        if self.bytes > 0 {
+            let grown = self.rows.grow(text.len() as f64 / self.bytes as f64);
+            let file = || self.name.to_owned();
+            grown.map_err(|bytes| ReadError::OutOfMemory { file: file(), bytes })?;
+        }
+        self.bytes = self.bytes.saturating_add(text.len());
         // Where there is little left, a thread costs more than it saves.
         let n_parts = (text.len() / (BLOCK_BYTES / 2)).clamp(1, self.parsers.len());
         let mut left = text;

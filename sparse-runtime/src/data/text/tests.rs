@@ -149,3 +149,18 @@ fn compressed_files_are_read_whole_or_not_at_all() {
     std::fs::remove_file(&path).unwrap();
     assert!(matches!(error, ReadError::CorruptGzip { .. }), "{error}");
 }
+
+#[test]
+fn rows_that_do_not_fit_in_memory_are_an_error() {
+    let layout = RowFormat::<f32>::columns(&Ratings::new());
+    let mut rows = Chunk::<f32>::new(&layout);
+    assert_eq!(rows.grow(1e30), Ok(()));
+    rows.dense(2).push(1.0);
+    assert_eq!(rows.grow(1e30), Err(usize::MAX));
+    let error = ReadError::OutOfMemory { file: "rows.csv".to_owned(), bytes: 1 << 40 };
+    assert_eq!(
+        error.to_string(),
+        "`rows.csv`: there is no memory for its rows: an array of them takes 1099511627776 bytes by now: stream the \
+         file (`Stream`, `--stream`), or read fewer columns"
+    );
+}

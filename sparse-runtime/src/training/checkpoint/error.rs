@@ -1,5 +1,6 @@
 //! What can be wrong with a checkpoint.
 
+use crate::escaped::Escaped;
 use crate::formats::Shape;
 use sparse_core::storage::{ElementType, Storage};
 use std::io;
@@ -31,7 +32,7 @@ pub enum CheckpointError {
         error: io::Error,
     },
     /// The file is no safetensors file, or is cut short or damaged.
-    #[error("{}: not a checkpoint: {problem}", path.display())]
+    #[error("{}: not a checkpoint: {}", path.display(), Escaped(problem))]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -49,7 +50,7 @@ pub enum CheckpointError {
         supported: u32,
     },
     /// The values of a parameter, or of the optimizer's state, are not those that were written.
-    #[error("{}: the values of `{name}` are damaged: their checksum is {found:016x}, not {expected:016x}", path.display())]
+    #[error("{}: the values of `{}` are damaged: their checksum is {found:016x}, not {expected:016x}", path.display(), Escaped(name))]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -62,8 +63,9 @@ pub enum CheckpointError {
     },
     /// The file holds parameters of another graph.
     #[error(
-        "{}: saved from model `{saved_model}` (graph {saved:016x}), which is another graph than model `{model}` ({expected:016x}){}",
+        "{}: saved from model `{}` (graph {saved:016x}), which is another graph than model `{model}` ({expected:016x}){}",
         path.display(),
+        Escaped(saved_model),
         difference.as_ref().map(|difference| format!(": {difference}")).unwrap_or_default()
     )]
     OtherGraph {
@@ -93,7 +95,7 @@ pub enum CheckpointError {
         path: PathBuf,
     },
     /// The run in the file was made with other settings: what would come of going on is neither the one nor the other.
-    #[error("{}: the run was made with `{name}` = {found}, but here it is {expected}: resume it with the same", path.display())]
+    #[error("{}: the run was made with `{name}` = {}, but here it is {expected}: resume it with the same", path.display(), Escaped(found))]
     Setting {
         /// The file.
         path: PathBuf,
@@ -131,13 +133,13 @@ pub enum ParameterMismatch {
         parameter: String,
     },
     /// The model lacks it.
-    #[error("the file has a parameter `{parameter}`, which the model has not")]
+    #[error("the file has a parameter `{}`, which the model has not", Escaped(parameter))]
     Unexpected {
         /// The parameter.
         parameter: String,
     },
     /// Of all the parameters of the file the model has none.
-    #[error("the file has no parameter of the model (it has: {found})")]
+    #[error("the file has no parameter of the model (it has: {})", Escaped(found))]
     NothingInCommon {
         /// The parameters of the file.
         found: String,
@@ -166,7 +168,8 @@ pub enum ParameterMismatch {
     },
     /// The shapes differ.
     #[error(
-        "parameter `{parameter}` has shape {found} in the file and {expected} in the model: make the model with the dimensions of the file ({dims})"
+        "parameter `{parameter}` has shape {found} in the file and {expected} in the model: make the model with the dimensions of the file ({})",
+        Escaped(dims)
     )]
     Shape {
         /// The parameter.

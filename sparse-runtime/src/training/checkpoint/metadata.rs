@@ -3,9 +3,10 @@
 use super::LoadOptions;
 use super::bytes::Checksum;
 use super::error::{CheckpointError, ParameterMismatch};
+use super::run_file::RUN;
 use super::tensor::{Tensor, dtype, element};
 use crate::formats::Shape;
-use crate::model::{Dims, Model};
+use crate::model::{Dims, Extent, Model};
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use serde::{Deserialize, Serialize};
 use sparse_core::element::Stored;
@@ -38,14 +39,14 @@ pub struct CheckpointMetadata {
     pub is_settled: bool,
     /// What [`save_with_notes`](super::save_with_notes) was given.
     pub notes: Vec<(String, String)>,
-    /// What is in the file besides: the state of a run of training, or nothing.
+    /// What is in the file besides: the state of a run of training, ids, or nothing.
     pub(super) tensors: Vec<SavedTensor>,
 }
 
 impl CheckpointMetadata {
     /// Whether the file has the state of a run of training, which can be resumed.
     pub fn has_run(&self) -> bool {
-        !self.tensors.is_empty()
+        self.tensor(RUN).is_some()
     }
 }
 
@@ -322,6 +323,63 @@ impl CheckpointMetadata {
         })
     }
 
+    /// Compares the shapes of the parameters with those of a model that is made with the file's [dimensions](Self::dims), before one is: of a file
+    /// whose header says otherwise nothing is made.
+    ///
+    /// ```
+    /// use sparse_runtime::initializer::Seed;
+    /// use sparse_runtime::model::{Dims, Model};
+    /// use sparse_runtime::training::checkpoint;
+    ///
+    /// /// The model of a file, made by the `new` of its type.
+    /// fn load_new<M: Model>(
+    ///     path: &str,
+    ///     new: fn(Dims, Seed) -> sparse_runtime::Result<M>,
+    /// ) -> sparse_runtime::Result<M> {
+    ///     let saved = checkpoint::read_metadata(path)?;
+    ///     saved.check_dims::<M>()?;
+    ///     let mut model = new(saved.dims, Seed(0))?;
+    ///     checkpoint::load(&mut model, path)?;
+    ///     Ok(model)
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The first parameter that is not in the file, or in another shape.
+    pub fn check_dims<M: Model>(&self) -> Result<(), Box<ParameterMismatch>> {
+        for info in M::PARAMETERS {
+            let parameter = || info.name.to_owned();
+            let Some(saved) = self.parameter(info.name) else {
+                return Err(Box::new(ParameterMismatch::Missing { parameter: parameter() }));
+            };
+            let extents = info.shape.iter().map(|extent| match extent {
+                Extent::Constant(extent) => *extent,
+                // The model says which name is missing.
+                Extent::Named(name) => self.dims.get(name).unwrap_or_default(),
+            });
+            let expected = Shape::try_new(&Vec::from_iter(extents)).unwrap_or_default();
+            let knows = |extent: &Extent| match extent {
+                Extent::Constant(_) => true,
+                Extent::Named(name) => self.dims.get(name).is_some(),
+            };
+            if saved.shape != expected && info.shape.iter().all(knows) {
+                return Err(Box::new(ParameterMismatch::Shape {
+                    parameter: parameter(),
+                    found: saved.shape,
+                    expected,
+                    dims: self.dims.to_string(),
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    /// [`check_dims`](Self::check_dims), with the path and the graph in the error.
+    pub(super) fn check_dims_of<M: Model>(&self, path: &Path) -> Result<(), CheckpointError> {
+        self.check_dims::<M>().or_else(|mismatch| self.refuse::<M>(path, Some(mismatch), false))
+    }
+
     /// Refuses a file whose parameters are not those of a model, but for what the options allow, or are not up to date.
     pub(super) fn check<M: Model>(
         &self,
@@ -344,7 +402,17 @@ impl CheckpointMetadata {
         options: LoadOptions,
     ) -> Result<(), CheckpointError> {
         let mismatch = self.first_mismatch(model, options).map(Box::new);
-        if self.fingerprint != M::FINGERPRINT && !options.allows_other_graphs() {
+        self.refuse::<M>(path, mismatch, options.allows_other_graphs())
+    }
+
+    /// Refuses a file that is of another graph, unless that may be, and one of which a parameter is another one.
+    fn refuse<M: Model>(
+        &self,
+        path: &Path,
+        mismatch: Option<Box<ParameterMismatch>>,
+        may_be_other_graph: bool,
+    ) -> Result<(), CheckpointError> {
+        if self.fingerprint != M::FINGERPRINT && !may_be_other_graph {
             return Err(CheckpointError::OtherGraph {
                 path: path.to_owned(),
                 saved_model: self.model.clone(),

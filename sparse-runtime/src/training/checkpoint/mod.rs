@@ -4,6 +4,8 @@
 //! fingerprint of its typed graph, its dimensions, storage type and checksum of each parameter, notes of whoever saved it, and a checksum
 //! of all that.
 //!
+//! [`save_with`] adds notes and ids, which are then in the same file.
+//!
 //! [`save_run`] adds what a run of training needs to go on to the bit: the states of the optimizer as tensors `w.velocity`, where
 //! its rows stand, its position, settings and history. [`load`] reads such a file like any other.
 //!
@@ -13,6 +15,7 @@
 
 pub(crate) mod bytes;
 mod error;
+mod ids;
 mod map;
 mod metadata;
 pub(super) mod run;
@@ -22,9 +25,10 @@ pub(super) mod tensor;
 mod tests;
 
 pub use error::{CheckpointError, ParameterMismatch};
+pub use ids::{Attachments, read_ids};
 pub(crate) use map::map;
 pub use metadata::{CheckpointMetadata, SavedParameter};
-pub use run::{Run, load_run, save_run};
+pub use run::{CallbackState, KEPT_REPORTS, Run, load_run, save_run};
 
 use crate::error::Result;
 use crate::model::Model;
@@ -73,7 +77,22 @@ pub fn save_with_notes<M: Model>(
     path: impl AsRef<Path>,
     notes: &[(&str, &str)],
 ) -> Result<()> {
-    write(model, path.as_ref(), true, &[], notes)
+    save_with(model, path, Attachments { notes, ..Attachments::default() })
+}
+
+/// As [`save`], with notes and ids in the same file: a table of rows that have ids is of no use without them, so that both are replaced at once.
+/// Other readers of safetensors see the ids as tensors.
+///
+/// # Errors
+///
+/// As [`save`].
+pub fn save_with<M: Model>(
+    model: &M,
+    path: impl AsRef<Path>,
+    attachments: Attachments<'_>,
+) -> Result<()> {
+    let Attachments { notes, ids } = attachments;
+    write(model, path.as_ref(), true, &ids::tensors(ids), notes)
 }
 
 /// Writes the parameters of a model and more tensors.
@@ -170,18 +189,29 @@ pub fn load_with<M: Model>(
 ) -> Result<Loaded> {
     let path = path.as_ref();
     let (mut reader, metadata, start) = open(path)?;
-    metadata.check(path, model, options)?;
-    check_parameters(path, &mut reader, &metadata, start)?;
-    for mut parameter in model.parameters_mut() {
-        if let Some(saved) = metadata.parameter(parameter.name) {
-            read_into(path, &mut reader, start + saved.offset, parameter.values_mut())?;
-        }
-    }
+    load_open(model, path, (&mut reader, &metadata, start), options)?;
     Ok(Loaded {
         missing: metadata.missing::<M>().map(str::to_owned).collect(),
         unexpected: metadata.unexpected::<M>().map(str::to_owned).collect(),
         metadata,
     })
+}
+
+/// Loads the parameters of a model from a file that is open.
+fn load_open<M: Model>(
+    model: &mut M,
+    path: &Path,
+    (reader, metadata, start): (&mut BufReader<File>, &CheckpointMetadata, u64),
+    options: LoadOptions,
+) -> Result<()> {
+    metadata.check(path, model, options)?;
+    check_parameters(path, reader, metadata, start)?;
+    for mut parameter in model.parameters_mut() {
+        if let Some(saved) = metadata.parameter(parameter.name) {
+            read_into(path, reader, start + saved.offset, parameter.values_mut())?;
+        }
+    }
+    Ok(())
 }
 
 /// Copies the parameters that two models have in common, by name: [`load_with`] without a file, with

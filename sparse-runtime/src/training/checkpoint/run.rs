@@ -29,11 +29,26 @@ pub struct Run {
     /// What each metric of the training data has [seen](crate::metric::Accumulator::numbers) of that epoch so far.
     #[serde(skip)]
     pub metrics: Vec<Vec<f64>>,
-    /// The epochs before it.
+    /// The epochs before it. A file has the last [`KEPT_REPORTS`] of them, so that a long run does not write more and more.
     pub epochs: Vec<EpochReport>,
+    /// What callbacks have kept of the epochs before the last of these.
+    #[serde(default)]
+    pub callbacks: Vec<CallbackState>,
     /// What the result depends on and a program may change, by name, as text: a run goes on with the same. Those of the updater (its
     /// rule with all hyperparameters, the scales of parameters) are added and compared without being listed here.
     pub settings: Vec<(String, String)>,
+}
+
+/// The most reports of epochs in the file of a run.
+pub const KEPT_REPORTS: usize = 256;
+
+/// What a callback has [kept](crate::training::Callback::state) of the epochs of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallbackState {
+    /// The first epoch that it has not seen.
+    pub epoch: u64,
+    /// As the callback says it.
+    pub state: String,
 }
 
 /// Saves a model in training with its updater, between two steps: [`load_run`] goes on as if nothing had happened, to the bit.
@@ -75,7 +90,14 @@ pub(in crate::training) fn save_any<M: Model>(
     let tables: Vec<_> = parameters.iter().map(|parameter| parameter.table).collect();
     let snapshot = updater.snapshot(&tables);
     let text = RunFile {
-        run: run.clone(),
+        run: Run {
+            position: run.position,
+            totals: run.totals,
+            metrics: Vec::new(),
+            epochs: run.epochs[run.epochs.len().saturating_sub(KEPT_REPORTS)..].to_vec(),
+            callbacks: run.callbacks.clone(),
+            settings: run.settings.clone(),
+        },
         updater: snapshot.clone(),
         reduction: updater.reduction(),
         settings: updater.settings(),

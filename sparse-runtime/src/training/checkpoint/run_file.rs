@@ -8,8 +8,9 @@ use super::tensor::dtype;
 use super::{check_bytes, check_parameters, io_error};
 use crate::error::Result;
 use crate::model::ParameterRef;
-use crate::optimizer::{RecordSnapshot, ReductionSnapshot, Snapshot};
+use crate::optimizer::{MOST_STEPS, RecordSnapshot, ReductionSnapshot, Snapshot};
 use crate::table::Table;
+use crate::training::EpochReport;
 use safetensors::tensor::Dtype;
 use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;
@@ -37,6 +38,28 @@ pub(super) struct RunFile {
 }
 
 impl RunFile {
+    /// Refuses numbers that no run comes to.
+    fn check(&self) -> Result<(), String> {
+        let Run { position, totals, epochs, .. } = &self.run;
+        let reports = epochs.iter().flat_map(|report| [report.epoch, report.n_rows]);
+        let counts = [position.epoch, position.batch, totals.n_rows, totals.n_batches];
+        let counts = counts.into_iter().chain(reports).chain([self.reduction.n_samples as u64]);
+        if let Some(count) = counts.into_iter().find(|count| *count > MOST_STEPS) {
+            return Err(format!("{count} epochs, batches or samples are more than {MOST_STEPS}"));
+        }
+        if !epochs.is_sorted_by(|a, b| a.epoch < b.epoch) {
+            return Err("the reports of its epochs are not in order".to_owned());
+        }
+        let after = |report: &EpochReport| report.epoch >= position.epoch;
+        match epochs.last().filter(|report| after(report)) {
+            Some(report) => Err(format!(
+                "it has a report of epoch {}, but stands in epoch {}",
+                report.epoch, position.epoch
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// As that tensor has it.
     pub(super) fn text(&self, path: &Path) -> Result<Vec<u8>, CheckpointError> {
         serde_json::to_vec(self).map_err(|error| CheckpointError::Malformed {
@@ -55,7 +78,7 @@ pub(in crate::training) struct TensorsOf<'a> {
 }
 
 impl<'a> TensorsOf<'a> {
-    fn malformed(&self, problem: String) -> CheckpointError {
+    pub(super) fn malformed(&self, problem: String) -> CheckpointError {
         CheckpointError::Malformed { path: self.path.to_owned(), problem }
     }
 
@@ -84,6 +107,7 @@ impl<'a> TensorsOf<'a> {
         let text = self.bytes(RUN, Dtype::U8)?;
         let mut file: RunFile = serde_json::from_slice(&text)
             .map_err(|error| self.malformed(format!("its tensor `{RUN}`: {error}")))?;
+        file.check().map_err(|problem| self.malformed(format!("its tensor `{RUN}`: {problem}")))?;
         let metrics = &mut file.run.metrics;
         while self.metadata.tensor(&metric_name(metrics.len())).is_some() {
             let bytes = self.bytes(&metric_name(metrics.len()), Dtype::F64)?;
@@ -156,6 +180,14 @@ impl<'a> TensorsOf<'a> {
         Ok(kept)
     }
 
+    /// All bytes of a tensor, whose checksum is right.
+    pub(super) fn checked(&mut self, name: &str, dtype: Dtype) -> Result<Vec<u8>, CheckpointError> {
+        let tensor = self.tensor(name, dtype)?;
+        let (offset, n_bytes) = (self.start + tensor.offset, tensor.n_bytes());
+        check_bytes(self.path, &mut self.reader, name, tensor.checksum, offset, n_bytes)?;
+        self.bytes(name, dtype)
+    }
+
     /// All bytes of a tensor: not more than the file has.
     fn bytes(&mut self, name: &str, dtype: Dtype) -> Result<Vec<u8>, CheckpointError> {
         let tensor = self.tensor(name, dtype)?;
@@ -179,6 +211,11 @@ impl<'a> TensorsOf<'a> {
             });
         }
         match derivatives.len() {
+            0 if Vec::<A>::new().try_reserve_exact(n_samples).is_err() => {
+                let problem =
+                    format!("there is no memory for what it keeps of {n_samples} samples");
+                Err(self.malformed(problem))
+            }
             0 => Ok(derivatives),
             len if n_samples > 0 && len.is_multiple_of(n_samples) => Ok(derivatives),
             len => {

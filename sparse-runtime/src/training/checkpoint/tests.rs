@@ -1,10 +1,15 @@
 //! Round trips, and files that are not what they should be.
 
+use super::run_file::{RUN, RunFile, history_names, settled_name};
 use super::*;
+use crate::data::IdMap;
+use crate::optimizer::Updater;
+use crate::predictor::Predictor;
 use crate::training::tests::linear::Linear;
 use proptest::prelude::*;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use sparse_core::storage::Storage;
+use sparse_core::update_rules::Sgd;
 use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
@@ -222,6 +227,22 @@ fn one_damaged_byte_of_the_header_is_found() {
     }
 }
 
+/// What a file calls a model or a parameter does not reach a terminal as it is.
+#[test]
+fn names_of_a_file_are_printed_with_their_escapes_escaped() {
+    let folder = Folder::new("escapes");
+    let entry = r#"{"format":1,"model":"\u001b[2J","fingerprint":"2","dims":[["d\u0007",1]],"parameters":[]}"#;
+    write_with(&folder.file(), entry, &[]);
+    let message = refused(&folder.file());
+    assert!(message.starts_with(r"saved from model `\u{1b}[2J` (graph"), "{message}");
+    assert_eq!(read_metadata(folder.file()).unwrap().dims.to_string(), r"d\u{7} = 1");
+    write_with(&folder.file(), entry, &[("a\rb", Dtype::F32, &[1])]);
+    assert_eq!(refused(&folder.file()), r"not a checkpoint: tensor `a\rb` is no parameter");
+    let storage = r#"{"format":1,"fingerprint":"1","parameters":[{"name":"w","storage":"\u009b","checksum":"0"}]}"#;
+    write_with(&folder.file(), storage, &[("w", Dtype::F32, &[1])]);
+    assert_eq!(refused(&folder.file()), r"not a checkpoint: `\u{9b}` is not a storage type");
+}
+
 /// A file of our form with other contents.
 fn write_with(path: &Path, entry: &str, tensors: &[(&str, Dtype, &[usize])]) {
     let data = vec![0; 1 << 16];
@@ -335,4 +356,213 @@ fn element_types_have_one_checksum_each() {
     assert_ne!(Checksum::of(&values), Checksum::of(&wide));
     assert_ne!(Checksum::of(&[0.0f32]), Checksum::of(&[0.0f32; 2]));
     assert_ne!(Checksum::of(&values), Checksum::of(&[-2.5f32, 1.0, 3.25]));
+}
+
+/// A run of an updater that keeps a history of idle steps, with what it says of itself changed.
+fn crafted(path: &Path, change: impl FnOnce(&mut RunFile)) {
+    let mut model = Linear::<f64>::new(5);
+    let mut updater = updater(&model);
+    for _ in 0..3 {
+        updater.begin_step().unwrap();
+        let mut rows = updater.rows(0, model.w.table_mut()).unwrap();
+        rows.settle(2);
+        rows.update(2, 0, 0.5);
+        rows.finish();
+        updater.end_step().unwrap();
+    }
+    let tables = [model.w.table(), model.b.table()];
+    let mut file = RunFile {
+        run: Run::default(),
+        updater: updater.snapshot(&tables),
+        reduction: Default::default(),
+        settings: updater.settings(),
+    };
+    file.updater.parameters.iter_mut().for_each(|parameter| parameter.has_states = false);
+    change(&mut file);
+    let text = file.text(path).unwrap();
+    let mut tensors = vec![];
+    for (index, group) in file.updater.groups.iter().enumerate() {
+        let [starts, maps] = history_names(index);
+        tensors.push(Tensor::of_integers(starts, Dtype::U64, &group.starts, u64::to_le_bytes));
+        tensors.push(Tensor::of_values(maps, vec![group.maps.len()], &group.maps));
+    }
+    for (parameter, name) in file.updater.parameters.iter().zip(["w", "b"]) {
+        if !parameter.last.is_empty() {
+            let (name, last) = (settled_name(name), &parameter.last);
+            tensors.push(Tensor::of_integers(name, Dtype::U32, last, u32::to_le_bytes));
+        }
+    }
+    tensors.push(Tensor::new(RUN.to_owned(), Dtype::U8, vec![text.len()], |take| take(&text)));
+    write(&model, path, false, &tensors, &[]).unwrap();
+}
+
+fn updater(model: &Linear<f64>) -> Updater<Sgd, f64> {
+    let rule = Sgd { weight_decay: 0.01, ..Sgd::default() };
+    Updater::for_model(rule, model).unwrap()
+}
+
+#[test]
+fn a_crafted_run_is_refused_before_anything_is_changed() {
+    let folder = Folder::new("crafted");
+    let path = &folder.file();
+    let load = || {
+        let mut model = Linear::<f64>::new(5);
+        let mut updater = updater(&model);
+        let run = load_run(&mut model, &mut updater, path);
+        run.map(|run| {
+            // What is accepted can be gone on with.
+            updater.flush_model(&mut model).unwrap();
+            run
+        })
+    };
+    crafted(path, |_| {});
+    load().unwrap();
+    type Change = fn(&mut RunFile);
+    let changes: &[(Change, &str)] = &[
+        (|file| file.updater.clock = u64::MAX, "it has made 18446744073709551615 steps"),
+        (
+            |file| {
+                file.updater.clock = u64::MAX;
+                file.updater.groups[0].starts = vec![0];
+            },
+            "no run makes more",
+        ),
+        (|file| file.updater.groups[0].starts[0] = u64::MAX, "must ascend up to step 3"),
+        (
+            |file| {
+                let group = &mut file.updater.groups[0];
+                group.starts = vec![2, 1];
+                group.maps = [&group.maps[..], &group.maps].concat();
+            },
+            "must ascend up to step 3",
+        ),
+        (|file| file.updater.groups[0].maps.push(1.0), "the numbers of one map"),
+        (|file| file.updater.groups[0].activated = 4, "begins at step 4, but 3 were made"),
+        (
+            |file| file.updater.parameters[0].base = u64::MAX,
+            "settled up to step 18446744073709551615",
+        ),
+        (
+            |file| file.updater.parameters[0].last = vec![0, 0, u32::MAX, 0, 0],
+            "row 2 of parameter `w`",
+        ),
+        (|file| file.updater.parameters[0].last = vec![0], "it knows 1 rows"),
+        (|file| file.updater.learning_rate = f64::NAN.to_bits(), "learning rate is NaN"),
+        (|file| file.run.position.epoch = u64::MAX, "18446744073709551615 epochs"),
+        (|file| file.run.position.batch = u64::MAX, "18446744073709551615 epochs"),
+        (|file| file.run.totals.n_batches = u64::MAX, "18446744073709551615 epochs"),
+        (|file| file.run.totals.n_rows = u64::MAX, "18446744073709551615 epochs"),
+        (|file| file.reduction.n_samples = usize::MAX, "18446744073709551615 epochs"),
+        (|file| file.reduction.n_samples = 1 << 50, "no memory for what it keeps of"),
+    ];
+    for (index, (change, message)) in changes.iter().enumerate() {
+        crafted(path, change);
+        let error = load().unwrap_err().to_string();
+        assert!(error.contains(message), "{index}: {error}");
+    }
+}
+
+/// Nothing is made of a header that contradicts itself, whatever it promises.
+#[test]
+fn dimensions_of_a_file_are_compared_with_its_shapes() {
+    let folder = Folder::new("promises");
+    let model = Linear::<f32>::new(5);
+    save(&model, folder.file()).unwrap();
+    let mut saved = read_metadata(folder.file()).unwrap();
+    saved.check_dims::<Linear<f32>>().unwrap();
+    saved.dims = saved.dims.with("d", 1 << 40);
+    let error = saved.check_dims::<Linear<f32>>().unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "parameter `w` has shape [5, 1] in the file and [1099511627776, 1] in the model: make the model with \
+         the dimensions of the file (d = 1099511627776)"
+    );
+    saved.parameters.remove(0);
+    let error = saved.check_dims::<Linear<f32>>().unwrap_err().to_string();
+    assert_eq!(error, "parameter `w` is not in the file");
+}
+
+#[test]
+fn ids_are_in_the_file_of_the_model() {
+    let folder = Folder::new("ids");
+    let users: IdMap = (0..9000)
+        .map(|i| format!("user {i} \n é"))
+        .collect::<Vec<_>>()
+        .iter()
+        .map(String::as_str)
+        .collect();
+    let (items, none): (IdMap, IdMap) = (["", "Solaris"].into_iter().collect(), IdMap::new());
+    let saved = model::<f32, 1>();
+    let ids = [("user", &users), ("item", &items), ("none", &none)];
+    let notes = [("format", "ratings")];
+    save_with(&saved, folder.file(), Attachments { notes: &notes, ids: &ids }).unwrap();
+    let (metadata, found) = read_ids(folder.file()).unwrap();
+    let found: Vec<_> = found.iter().map(|(name, map)| (&name[..], map)).collect();
+    assert_eq!(found, ids);
+    assert!(!metadata.has_run() && metadata.notes.len() == 1);
+    let mut loaded = Linear::<f32>::new(5000);
+    assert_eq!(load(&mut loaded, folder.file()).unwrap(), metadata);
+    assert_eq!(bits(&loaded), bits(&saved));
+    // Others see tensors like any.
+    let bytes = fs::read(folder.file()).unwrap();
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    assert_eq!(tensors.tensor("ids.item.text").unwrap().data(), b"Solaris");
+    assert_eq!(
+        tensors.tensor("ids.item.ends").unwrap().data(),
+        [[0; 8], 7u64.to_le_bytes()].concat()
+    );
+    // A byte of them.
+    let mut damaged = bytes.clone();
+    let position = bytes.windows(7).rposition(|bytes| bytes == b"Solaris").unwrap();
+    damaged[position] ^= 1;
+    fs::write(folder.file(), damaged).unwrap();
+    let error = read_ids(folder.file()).unwrap_err().to_string();
+    assert!(error.contains("the values of `ids.item.text` are damaged"), "{error}");
+    save(&saved, folder.file()).unwrap();
+    assert_eq!(read_ids(folder.file()).unwrap().1, []);
+}
+
+/// Header and values are of one file, whichever is there when it is opened.
+#[test]
+fn a_model_is_opened_while_others_are_saved_in_its_place() {
+    let folder = Folder::new("opened");
+    let models = [1.0, 2.0].map(|value| {
+        let mut model = Linear::<f32>::new(3000);
+        model.w.values_mut().fill(value);
+        model
+    });
+    save(&models[0], folder.file()).unwrap();
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0..60 {
+                save(&models[round % 2], folder.file()).unwrap();
+            }
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+            let opened = Predictor::<Linear<f32>>::open(folder.file()).unwrap();
+            let mut scorer = opened.scorer().unwrap();
+            let weights = scorer.model().w.values();
+            assert!(weights.iter().all(|weight| *weight == weights[0]));
+            load(&mut Linear::<f32>::new(3000), folder.file()).unwrap();
+        }
+    });
+}
+
+/// 1.3 kB of header that promise a table of 785 MB, and one of 4 TB.
+#[test]
+fn nothing_is_made_of_a_header_that_contradicts_itself() {
+    let folder = Folder::new("contradicts");
+    for d in [196_250_000usize, 1 << 40, usize::MAX] {
+        let entry = format!(
+            r#"{{"format":1,"model":"Linear","fingerprint":"1","dims":[["d",{d}]],"parameters":[
+            {{"name":"w","storage":"row_sparse","checksum":"0"}},{{"name":"b","storage":"dense","checksum":"0"}}]}}"#
+        );
+        write_with(&folder.file(), &entry, &[("w", Dtype::F32, &[5, 1]), ("b", Dtype::F32, &[1])]);
+        let Err(error) = Predictor::<Linear<f32>>::open(folder.file()) else { panic!("{d}") };
+        let expected =
+            format!("parameter `w` has shape [5, 1] in the file and [{d}, 1] in the model");
+        assert!(error.to_string().contains(&expected), "{error}");
+    }
 }

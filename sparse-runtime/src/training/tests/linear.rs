@@ -4,8 +4,8 @@ use crate::error::Result;
 use crate::formats::{CsrView, Dense, DenseView, RowSparse};
 use crate::initializer::{Initializer, Seed};
 use crate::model::{
-    BatchSource, Dims, Extent, InputInfo, InputRole, InputView, LabelKind, Model, OutputInfo,
-    Parameter, ParameterInfo, ParameterMut, ParameterRef, Plan, RowSet,
+    BatchSource, Dims, Extent, InputInfo, InputRole, InputView, LabelKind, MakeTable, Model,
+    OutputInfo, Parameter, ParameterInfo, ParameterMut, ParameterRef, Plan, RowSet,
 };
 use crate::optimizer::{RowAccumulator, Updater};
 use sparse_core::element::Float;
@@ -109,6 +109,15 @@ impl<T: Float, const GRAPH: u64> Model for Linear<T, GRAPH> {
     ];
     const OUTPUTS: &'static [OutputInfo] =
         &[OutputInfo { name: "pred", storage: Storage::Dense, element: T::TYPE }];
+
+    fn from_tables(dims: Dims, table: &mut MakeTable<'_, T>) -> Result<Self> {
+        let d = dims.get("d").unwrap_or_default();
+        let mut model = Linear::new(0);
+        (model.gradients.0, model.sums) = (RowSparse::zeros([d, 1]), RowAccumulator::new(d, 1));
+        model.w = Parameter::from_table("w", [d, 1], table("w", [d, 1].into())?)?;
+        model.b = Parameter::from_table("b", [1], table("b", [1].into())?)?;
+        Ok(Linear { dims, ..model })
+    }
 
     fn dims(&self) -> &Dims {
         &self.dims

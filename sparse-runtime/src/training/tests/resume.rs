@@ -356,3 +356,44 @@ fn warm_starts_take_what_there_is() {
     let error = checkpoint::load_with(&mut Linear::<f64>::new(3), &file.0, options).unwrap_err();
     assert!(error.to_string().contains("`w` has shape [20, 1] in the file"), "{error}");
 }
+
+/// The file of a run does not grow with its epochs, and what watches them goes on as if it had seen all.
+#[test]
+fn a_checkpoint_has_the_reports_of_the_last_epochs_alone() {
+    const PATIENCE: u64 = 500;
+    let data = data::<f64>(4);
+    let file = File::new("reports");
+    let trainer = |epochs| {
+        Trainer::new(Sgd { learning_rate: 1e-9, ..Sgd::default() })
+            .batch_size(4)
+            .epochs(epochs)
+            .progress(Progress::Silent)
+            // Nothing becomes better by so much: the first epoch is the best.
+            .callback(EarlyStopping::patience(PATIENCE).min_delta(1e-4))
+            .callback(Checkpoints::new(&file.0).every_epochs(10_000))
+    };
+    let mut whole = Linear::<f64>::new(D);
+    let expected = trainer(10_000).fit(&mut whole, &data).unwrap();
+    assert_eq!((expected.epochs.len() as u64, expected.stopped), (PATIENCE + 1, true));
+    let size = |epochs| {
+        trainer(epochs).fit(&mut Linear::<f64>::new(D), &data).unwrap();
+        fs::metadata(&file.0).unwrap().len()
+    };
+    let (short, long) = (size(260), size(400));
+    assert!(long < short + short / 20, "{short} {long}");
+    let mut resumed = Linear::<f64>::new(D);
+    let report = trainer(10_000).resume(&mut resumed, &data, &file.0).unwrap();
+    assert_eq!((bits(&resumed), report.stopped), (bits(&whole), true));
+    assert_eq!(report.epochs.len(), checkpoint::KEPT_REPORTS + 101);
+    let same = |(found, expected): (&EpochReport, &EpochReport)| {
+        found.epoch == expected.epoch && found.loss.to_bits() == expected.loss.to_bits()
+    };
+    assert!(report.epochs.iter().rev().zip(expected.epochs.iter().rev()).all(same));
+    // One that watches other things is told of what there is.
+    let mut other = EarlyStopping::patience(3).watch(Watch::smallest("mse"));
+    assert!(!other.restore(&EarlyStopping::patience(3).state().unwrap()));
+    let state = other.state().unwrap();
+    assert!(!other.restore("no state") && other.restore(&state));
+    let mut best = BestModel::new("best");
+    assert!(!best.restore(&state) && best.restore(&best.clone().state().unwrap()));
+}

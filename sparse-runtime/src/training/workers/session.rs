@@ -9,7 +9,7 @@ use crate::store::Communicator;
 use crate::training::ParameterReport;
 use crate::training::any_updater::AnyUpdater;
 use crate::training::callback::{State, check_finite, parameter_reports};
-use crate::training::checkpoint::{self, Run};
+use crate::training::checkpoint::{self, Attachments, Run};
 use crate::training::lead::Led;
 use sparse_core::update_rules::UpdateRule;
 use std::cell::RefCell;
@@ -81,10 +81,10 @@ impl<R: UpdateRule, M: Model, C: Communicator> State for Session<'_, '_, R, M, C
         }
     }
 
-    fn save_model(&self, path: &Path, notes: &[(&str, &str)]) -> Result<()> {
+    fn save_model(&self, path: &Path, attachments: Attachments<'_>) -> Result<()> {
         match self.is_settled {
-            true => checkpoint::save_with_notes(self.worker.borrow_mut().model(), path, notes),
-            false => self.look(|state| state.save_model(path, notes)),
+            true => checkpoint::save_with(self.worker.borrow_mut().model(), path, attachments),
+            false => self.look(|state| state.save_model(path, attachments)),
         }
     }
 
