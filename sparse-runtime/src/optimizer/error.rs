@@ -155,6 +155,15 @@ pub enum OptimizerError {
         /// Whether penalties count for the parameter.
         decays: bool,
     },
+    /// The updater keeps states of another model that is still there.
+    #[error(
+        "parameter `{parameter}` is of another model than the one that this updater has trained, whose states and missed steps it keeps: make an \
+         updater for each model, by `Trainer::updater` or `Updater::for_model`"
+    )]
+    OtherTable {
+        /// The parameter.
+        parameter: String,
+    },
     /// A parameter has more elements than can be addressed.
     #[error("parameter `{parameter}`: {n_rows} rows of {row_size} elements cannot be addressed")]
     TooLarge {

@@ -39,6 +39,10 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         if record.beside && matches!(weights, Weights::Values(_)) {
             return Err(self.states_in_table(parameter));
         }
+        if !record.may_be_of(&weights) {
+            let parameter = record.spec.name.to_string();
+            return Err(OptimizerError::OtherTable { parameter }.into());
+        }
         self.settle_all(parameter, &mut weights);
         self.forget_history(self.parameters[parameter].group);
         Ok(())
@@ -61,9 +65,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     ///
     /// The updater was made for another model.
     pub fn flush_model<M: Model<Element = T>>(&mut self, model: &mut M) -> Result<()> {
-        if model.parameters().len() != self.parameters.len() {
-            return Err(OptimizerError::OtherModel { model: M::NAME }.into());
-        }
+        self.check_model(model)?;
         model.to_host(self)?;
         let parameters = model.parameters_mut();
         for (index, parameter) in parameters.into_iter().enumerate() {

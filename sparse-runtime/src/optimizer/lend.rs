@@ -243,6 +243,11 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// states where `K` looks for them.
     #[inline]
     pub(super) fn ready<K: UpdateKind>(&mut self, parameter: usize, weights: &mut Weights<'_, T>) {
+        if !K::PLAIN
+            && let Weights::Table(table) = weights
+        {
+            self.parameters[parameter].belong_to(table);
+        }
         let record = &self.parameters[parameter];
         if !K::PLAIN {
             let moves = match K::BESIDE {

@@ -266,6 +266,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                 if saved.has_states { record.spec.n_rows * record.states_of_row() } else { 0 };
             record.states = vec![Default::default(); n_states];
             record.beside = false;
+            record.table = None;
             record.base = saved.base;
             record.touched = TouchedRows::default();
             if is_exact && !saved.last.is_empty() {

@@ -10,7 +10,7 @@ use super::spec::ParameterSpec;
 use super::touched::TouchedRows;
 use crate::error::Result;
 use crate::model::Model;
-use crate::table::{Table, Tenant};
+use crate::table::{Owner, Table, Tenant};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{
@@ -120,6 +120,8 @@ pub(super) struct Record<T, S> {
     pub(super) sums: RowAccumulator<T>,
     /// Updated in this step (asked for in mode `Dense` only).
     pub(super) finished: bool,
+    /// The table that states and missed steps are of, once there are some.
+    pub(super) table: Option<Owner>,
 }
 
 impl<T, S: StateBlock<T>> Record<T, S> {
@@ -198,6 +200,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                 touched: TouchedRows::default(),
                 sums: RowAccumulator::new(spec.n_rows, spec.row_size),
                 finished: false,
+                table: None,
                 spec,
             });
         }
@@ -462,7 +465,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             Some(record)
                 if weights.are_rows(record.spec.n_rows, record.spec.row_size)
                     && record.spec.gradient.is_some()
-                    && !(record.beside && matches!(weights, Weights::Values(_))) =>
+                    && !(record.beside && matches!(weights, Weights::Values(_)))
+                    && record.may_be_of(weights) =>
             {
                 Ok(())
             }
@@ -506,6 +510,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                     n_rows: spec.n_rows,
                 }
                 .into()
+            }
+            Some(record) if !record.may_be_of(weights) => {
+                OptimizerError::OtherTable { parameter: record.spec.name.to_string() }.into()
             }
             Some(_) => self.states_in_table(parameter),
         }

@@ -44,6 +44,8 @@ pub struct Table<T: Element> {
     entries: usize,
     /// Whether it ever was.
     had_slots: bool,
+    /// Names this table and its copies.
+    identity: Tenant,
 }
 
 /// Who has written a table that was zero.
@@ -75,6 +77,7 @@ impl<T: Element> Table<T> {
             written: Written::Nobody,
             entries: 0,
             had_slots: false,
+            identity: Tenant::default(),
         }
     }
 
@@ -103,7 +106,8 @@ impl<T: Element> Table<T> {
     pub(crate) fn take_shared(&mut self) -> Self {
         self.values();
         let values = self.values.take().unwrap_or_else(|| Aligned::new(T::default(), 0));
-        let shared = Table::of_run(self.n_rows, self.row_size, values.into_shared());
+        let mut shared = Table::of_run(self.n_rows, self.row_size, values.into_shared());
+        shared.identity = self.identity.clone();
         *self = shared.clone();
         shared
     }
@@ -157,6 +161,12 @@ impl<T: Element> Table<T> {
         self.values();
         self.blocks_count = false;
         self.values.get_mut().map_or(&mut [], |values| &mut values[..])
+    }
+
+    /// What names this table and its copies.
+    #[inline(always)]
+    pub(crate) fn identity(&self) -> &Tenant {
+        &self.identity
     }
 
     /// True where all rows are zero but those that this updater has written.
@@ -450,6 +460,7 @@ impl<T: Element> Clone for Table<T> {
             written: self.written.clone(),
             entries: self.entries,
             had_slots: self.had_slots,
+            identity: self.identity.clone(),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Whose states lie somewhere.
+//! Whose states lie somewhere, and which table they are of.
 
 use std::sync::{Arc, Weak};
 
-/// Who keeps states beside weights: one an updater, shared by its copies.
+/// Who keeps states beside weights: one an updater, shared by its copies. So is the identity of a table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tenant(Arc<()>);
 

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;
 use sparse_core::update_rules::UpdateRule;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What an epoch came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -200,7 +201,7 @@ pub(super) const ROWS_A_CALL: usize = 1024;
 /// [`TrainError::Diverged`] as soon as a loss is infinite or NaN ([`TrainError::BeyondRange`] and [`TrainError::FirstStep`] where a number of the
 /// batch is to blame), or where losses are waited for later, some steps after it; and whatever data, model or hook report. Rules that correct gradients by
 /// a mean gradient are for [`Trainer`](super::Trainer): nobody would prepare it here.
-/// Also then all parameters are as the steps made so far left them.
+/// Also then, and where a hook panics, all parameters are as the steps made so far left them.
 #[inline]
 pub fn fit_epoch<M, R, B, H>(
     model: &mut M,
@@ -240,9 +241,33 @@ where
     H: BatchHook<M>,
 {
     let first = (updater.clock() == 0).then_some(start);
-    let result = steps(model, updater, batches, start, totals, hook);
+    let mut settled = Settled { model: &mut *model, updater: &mut *updater, is_settled: false };
+    let Settled { model: trained, updater: used, .. } = &mut settled;
+    let result = steps(&mut **trained, &mut **used, batches, start, totals, hook);
+    settled.is_settled = true;
+    drop(settled);
     updater.flush_model(model)?;
     result.map_err(|error| blame(error, model, batches, first))
+}
+
+/// A model in training: its rows are brought up to date where steps, a hook or data panic too. Whoever catches the panic has the model as the steps so
+/// far left it.
+struct Settled<'m, R: UpdateRule, M: Model> {
+    model: &'m mut M,
+    updater: &'m mut Updater<R, M::Element>,
+    is_settled: bool,
+}
+
+impl<R: UpdateRule, M: Model> Drop for Settled<'_, R, M> {
+    fn drop(&mut self) {
+        if !self.is_settled {
+            // A panic within a panic would end the program.
+            let flush = || self.updater.flush_model(self.model);
+            if !matches!(catch_unwind(AssertUnwindSafe(flush)), Ok(Ok(()))) {
+                tracing::error!("rows of the model wait for steps that they missed");
+            }
+        }
+    }
 }
 
 #[inline]

@@ -113,6 +113,7 @@ where
         max_norm: Option<f64>,
         part: Part,
     ) -> Result<()> {
+        self.updater.check_model(model)?;
         if self.updater.clock() == 0 {
             // The model may have been loaded since the updater was made.
             self.updater.check_weights(model)?;
