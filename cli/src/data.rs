@@ -409,7 +409,9 @@ impl Lines<'_> {
             }
             false => read()?,
         };
-        if let Some(report) = data.report().filter(|report| report.n_skipped > 0) {
+        if let Some(report) =
+            data.report().filter(|report| report.n_skipped > 0 || report.cache_error.is_some())
+        {
             eprintln!("{report}");
         }
         Ok(AnyDataset::from(match &self.known.classes {

@@ -122,6 +122,7 @@ impl ModelVisitor for Show<'_> {
         mut self,
         make: fn(Dims, Seed) -> Result<M>,
     ) -> Result<(), Failure> {
+        self.saved.check_dims::<M>().map_err(nnz::Error::from)?;
         let mut model = make(self.saved.dims.clone(), Seed(0))?;
         checkpoint::load(&mut model, self.path)?;
         writeln!(self.out, "{}", model.plan())?;

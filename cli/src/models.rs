@@ -104,11 +104,6 @@ impl ModelKind {
         ModelKind::value_variants().iter().copied().find(|kind| kind.with(Name) == name)
     }
 
-    /// Whether its rows are named by ids, which are kept beside its file.
-    pub fn has_ids(self) -> bool {
-        self == ModelKind::MatrixFactorization
-    }
-
     /// Whether the columns of its tables are the command line's to say.
     pub fn has_factors(self) -> bool {
         matches!(

@@ -14,6 +14,7 @@ use crate::{Failure, Program};
 use clap::{CommandFactory, FromArgMatches, Parser};
 use nnz::data::{AnyDataset, IdMap};
 use nnz::prelude::*;
+use nnz::training::checkpoint::CheckpointMetadata;
 use nnz::training::{save_changed_predictions, write_changed_predictions};
 use std::io::{self, StdoutLock, Write};
 use std::path::PathBuf;
@@ -57,7 +58,7 @@ pub(crate) fn program() -> Program {
 
 fn run(arguments: &Arguments) -> Result<(), Failure> {
     let path = &arguments.model;
-    let saved = checkpoint::read_metadata(path)?;
+    let (saved, own_ids) = checkpoint::read_ids(path)?;
     let kind = ModelKind::of_name(&saved.model).ok_or_else(|| {
         format!("{}: `{}` is not a model of `train`", path.display(), escaped(&saved.model))
     })?;
@@ -77,14 +78,20 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         (false, _) => clip(&saved.notes)?.map(|(low, high)| Change::Clip(low, high)),
     };
+    let own = |name: &str| {
+        let found = own_ids.iter().find(|(known, _)| known == name);
+        found.map(|(_, ids)| ids.clone())
+    };
+    // Of files of before they are in two files beside the model's.
     let ids = |ending| IdMap::read(beside(path, ending));
     let known = Known {
         n_features: saved.dims.get("d"),
         index_base: None,
         classes: None,
         no_labels: arguments.no_labels,
-        ids: match kind {
-            ModelKind::MatrixFactorization => Some((ids("users")?, ids("items")?)),
+        ids: match (kind, own("user"), own("item")) {
+            (ModelKind::MatrixFactorization, Some(users), Some(items)) => Some((users, items)),
+            (ModelKind::MatrixFactorization, ..) => Some((ids("users")?, ids("items")?)),
             _ => None,
         },
     };
@@ -102,14 +109,14 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     reading.adopt(&saved.notes)?;
     reading.check(&arguments.data, None)?;
     let data = reading.open(&arguments.data, &known, false)?;
-    kind.with(Predict { arguments, dims: saved.dims, data: &data, change })?;
+    kind.with(Predict { arguments, saved: &saved, data: &data, change })?;
     tell_skipped(&data);
     Ok(())
 }
 
 struct Predict<'a> {
     arguments: &'a Arguments,
-    dims: Dims,
+    saved: &'a CheckpointMetadata,
     data: &'a AnyDataset,
     change: Option<Change>,
 }
@@ -118,7 +125,8 @@ impl ModelVisitor for Predict<'_> {
     type Output = Result<()>;
 
     fn visit<M: Model<Element = f32>>(self, make: fn(Dims, Seed) -> Result<M>) -> Result<()> {
-        let mut model = make(self.dims, Seed(0))?;
+        self.saved.check_dims::<M>()?;
+        let mut model = make(self.saved.dims.clone(), Seed(0))?;
         checkpoint::load(&mut model, &self.arguments.model)?;
         let rows = self.arguments.batch_size;
         let mut change = |line: &mut String| {

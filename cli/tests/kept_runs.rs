@@ -282,9 +282,29 @@ fn senseless_numbers_are_told_by_their_flags() {
     }
 }
 
-/// Ids in another order, or fewer or more of them, would give the scores of others.
+/// A model's file without the ids in it, as files were once: the ids lay in two files beside it.
+fn without_ids(path: &str) {
+    let bytes = std::fs::read(path).unwrap();
+    let start = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let mut header: serde_json::Value = serde_json::from_slice(&bytes[8..start]).unwrap();
+    let header = header.as_object_mut().unwrap();
+    let ids = header.iter().filter(|(name, _)| name.starts_with("ids."));
+    let starts = ids.map(|(_, tensor)| tensor["data_offsets"][0].as_u64().unwrap());
+    let end = start + starts.min().unwrap() as usize;
+    header.retain(|name, _| !name.starts_with("ids."));
+    let entry = &mut header["__metadata__"]["nnz"];
+    let mut own: serde_json::Value = serde_json::from_str(entry.as_str().unwrap()).unwrap();
+    // Nor had such files a checksum of the entry.
+    own.as_object_mut().unwrap().retain(|name, _| name != "tensors" && name != "checksum");
+    *entry = own.to_string().into();
+    let header = serde_json::to_vec(header).unwrap();
+    let length = (header.len() as u64).to_le_bytes();
+    std::fs::write(path, [&length[..], &header, &bytes[start..end]].concat()).unwrap();
+}
+
+/// A model of ratings is one file. Those of before are three: ids in another order, or fewer or more of them, would give the scores of others.
 #[test]
-fn a_model_is_not_used_with_the_ids_of_another() {
+fn a_model_of_ratings_is_one_file_and_not_used_with_the_ids_of_another() {
     let files = Files::new("other-ids");
     let data = files.write("rows", "anna,Solaris,5\nbert,Stalker,3\nanna,Stalker,4\n");
     let model = files.path("model");
@@ -292,6 +312,12 @@ fn a_model_is_not_used_with_the_ids_of_another() {
     command_line::run("train", &train);
     let predict = ["--model", &model[..], "--data", &data];
     let scores = command_line::run("predict", &predict);
+    assert_eq!(std::fs::read_dir(&files.0).unwrap().count(), 2);
+    // Files of other ids say nothing, as the model has its own.
+    files.write("model.users", "bert\nanna\n");
+    assert_eq!(command_line::run("predict", &predict), scores);
+    without_ids(&model);
+    files.write("model.items", "Solaris\nStalker\n");
     for users in ["bert\nanna\n", "anna\n", "anna\nbert\ncarla\n", ""] {
         files.write("model.users", users);
         let output = command_line::output("predict", &predict);

@@ -107,7 +107,7 @@ pub(crate) struct Arguments {
     /// Rows that are evaluated at a time.
     #[arg(long, default_value_t = 1024, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) eval_batch: usize,
-    /// Where to save the model (safetensors); of ratings with files of the ids beside it, .users and .items.
+    /// Where to save the model (safetensors); of ratings with their ids.
     #[arg(long)]
     pub(crate) save: Option<PathBuf>,
     /// Keep the run in this file after every epoch, and at its end: with --resume it goes on from there, if it was killed or for more --epochs.

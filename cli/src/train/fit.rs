@@ -11,6 +11,7 @@ use nnz::core::update_rules::{RuleVisitor, UpdateRule};
 use nnz::data::{AnyDataset, Classes, DataSource, IdMap};
 use nnz::optimizer::ParameterSpec;
 use nnz::prelude::*;
+use nnz::training::checkpoint::Attachments;
 use nnz::training::{Callback, EpochReport, Evaluation, Moment, ScoreReport, TrainError, score};
 use serde::Serialize;
 use std::cell::{Cell, RefCell};
@@ -105,8 +106,8 @@ impl ModelVisitor for Run<'_> {
         if let (Some(path), None) = (&self.arguments.save, self.arguments.patience) {
             check_finite(&trained)?;
             let notes = self.notes.iter().map(|(name, note)| (*name, &note[..]));
-            checkpoint::save_with_notes(&trained, path, &notes.collect::<Vec<_>>())?;
-            keep::write_ids(path, self.ids)?;
+            let (notes, ids) = (notes.collect::<Vec<_>>(), keep::ids_by_name(self.ids));
+            checkpoint::save_with(&trained, path, Attachments { notes: &notes, ids: &ids })?;
         }
         Ok(())
     }

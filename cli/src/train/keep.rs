@@ -9,20 +9,17 @@ use clap::ValueEnum;
 use nnz::core::update_rules::UpdateRule;
 use nnz::data::{DataSource, IdMap};
 use nnz::prelude::*;
-use nnz::training::{Callback, EpochReport, FitReport, Moment, Watch};
-use std::ops::ControlFlow;
+use nnz::training::{FitReport, Watch};
 use std::path::{Path, PathBuf};
 
 /// Refuses files that cannot be kept, or would be lost, before any data is read.
 pub(crate) fn check(arguments: &Arguments) -> Result<(), Failure> {
     let (save, run) = (&arguments.save, &arguments.checkpoint);
     let read = arguments.reading.files([&arguments.data].into_iter().chain(&arguments.test));
-    let ids = ["users", "items"].into_iter().filter(|_| arguments.model.has_ids());
-    let ids = save.iter().flat_map(|path| ids.clone().map(|ids| files::beside(path, ids)));
-    let saved = save.iter().cloned().chain(ids).map(|path| ("--save", path));
-    for (flag, path) in saved.chain(run.iter().map(|path| ("--checkpoint", path.clone()))) {
-        files::check_not_read(flag, &path, read.iter().map(PathBuf::as_path))?;
-        files::check_writable(flag, &path)?;
+    let saved = save.iter().map(|path| ("--save", path));
+    for (flag, path) in saved.chain(run.iter().map(|path| ("--checkpoint", path))) {
+        files::check_not_read(flag, path, read.iter().map(PathBuf::as_path))?;
+        files::check_writable(flag, path)?;
     }
     if let (Some(save), Some(run)) = (save, run)
         && std::path::absolute(save)? == std::path::absolute(run)?
@@ -100,7 +97,10 @@ pub(crate) fn attach<'a, R: UpdateRule, E>(
             for (name, note) in run.notes {
                 best = best.note(*name, &note[..]);
             }
-            trainer = trainer.callback(best).callback(Ids { path, ids: run.ids });
+            for (name, ids) in ids_by_name(run.ids) {
+                best = best.ids(name, ids.clone());
+            }
+            trainer = trainer.callback(best);
         }
     }
     // The best model so far is in the file of the run before.
@@ -129,24 +129,7 @@ pub(crate) fn tell_end(report: &FitReport) {
     }
 }
 
-/// Writes the ids beside a model that is in its file.
-struct Ids<'a> {
-    path: &'a Path,
-    /// None once they are written.
-    ids: Option<&'a (IdMap, IdMap)>,
-}
-
-impl Callback for Ids<'_> {
-    fn epoch(&mut self, _: &EpochReport, _: &Moment<'_>) -> nnz::Result<ControlFlow<()>> {
-        write_ids(self.path, self.ids.take())?;
-        Ok(ControlFlow::Continue(()))
-    }
-}
-
-/// What the numbers of users and items stand for, beside the model.
-pub(crate) fn write_ids(path: &Path, ids: Option<&(IdMap, IdMap)>) -> nnz::Result<()> {
-    let Some((users, items)) = ids else { return Ok(()) };
-    users.write(files::beside(path, "users"))?;
-    items.write(files::beside(path, "items"))?;
-    Ok(())
+/// What the numbers of users and items stand for, for the model's file.
+pub(crate) fn ids_by_name(ids: Option<&(IdMap, IdMap)>) -> Vec<(&'static str, &IdMap)> {
+    ids.into_iter().flat_map(|(users, items)| [("user", users), ("item", items)]).collect()
 }
