@@ -21,9 +21,8 @@ use crate::model::{ModelError, RowSteps};
 use crate::optimizer::{
     Beside, Plain, ReadRows, RowCursor, RowUpdater, UpdateKind, Updater, Weights,
 };
-use crate::paces::Stage;
 use crate::prefetch::LINE;
-use crate::row_parts::{hand_on, work_of_step};
+use crate::row_parts::hand_on;
 use crate::table::Table;
 use crate::with_rows;
 use sparse_core::element::{Factor, Float, Stored};
@@ -94,8 +93,7 @@ where
     L: RowLoss<T>,
 {
     check(x, &w, &v, width)?;
-    let work = work_of_step(x, 2 * width.columns());
-    let begun = scratch.paces.begin(Stage::Rows, parallel, work);
+    let begun = scratch.begin(parallel, x, 2 * width.columns());
     let loss = if begun.n_parts > 1 {
         in_parts::step((begun.n_parts, hand_on()), x, w, v, width, scratch, row_function)
     } else {

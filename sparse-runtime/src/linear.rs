@@ -1,9 +1,10 @@
 //! The loop of the fused linear step: product, row function, update.
 //!
-//! `graph!` composes this loop with a row function that it emits from the graph (what happens between the
-//! product and its gradient), and both inline into one. A batch of one row scatters its gradient straight into
-//! the update; a larger one passes over its non-zeros once forward and once backward, the gradient of a
-//! parameter's row summed in the order of the batch's rows.
+//! `graph!` composes this loop with a row function that it emits from the graph (what happens
+//! between the product and its gradient), and both inline into one. A batch of one row scatters its
+//! gradient straight into the update; a larger one passes over its non-zeros once forward and once
+//! backward, the gradient of a parameter's row summed outside of the weight, in `f64` and in the
+//! order of the batch's rows, and applied once.
 
 mod batch;
 mod gathered;
@@ -20,7 +21,7 @@ mod rows;
 mod tests;
 mod width;
 
-use self::batch::{FAR_BYTES, are_far_again, many_rows, many_short_rows};
+use self::batch::{many_rows, many_short_rows};
 pub use self::in_turn::steps;
 pub use self::width::{Fixed, Runtime, Width};
 pub(crate) use in_parts::settle;
@@ -39,8 +40,8 @@ use crate::model::ModelError;
 use crate::optimizer::{
     Beside, RowAccumulator, RowCursor, RowUpdater, Settling, UpdateKind, Updater, Weights,
 };
-use crate::paces::{Paces, Stage};
-use crate::row_parts::{Parts, RowPart, hand_on, work_of_step};
+use crate::paces::{Begun, Paces, Stage};
+use crate::row_parts::{Parts, RowPart, hand_on, parts_of_work, work_of_step};
 use crate::table::Table;
 use crate::{with_column_ids, with_rows};
 use sparse_core::element::{Factor, Float, Stored};
@@ -81,7 +82,7 @@ pub struct Scratch<T> {
     /// Of an interaction: two rows of factors. Of lookups: rows as they were before the step.
     pub(crate) factors: Vec<T>,
     /// Of an interaction: what the rows of both parameters get from a batch.
-    pub(crate) sums: Option<RowAccumulator<T>>,
+    pub(crate) sums: Option<RowAccumulator>,
     /// Of a step on several threads.
     pub(crate) parts: Parts<T>,
     /// Whether it is one.
@@ -89,8 +90,27 @@ pub struct Scratch<T> {
     handed_on: Vec<products::HandedOn<T>>,
     /// Of a step through layers.
     pub(crate) runs: Vec<Run<T>>,
+    /// Of the same, the sums of all runs.
+    pub(crate) totals: Vec<f64>,
     /// Of updates by scattered gradients, of each parameter.
     pub(crate) scattered: Vec<Vec<RowPart<T>>>,
+}
+
+impl<T: Float> Scratch<T> {
+    /// Chooses how many threads are to share a step on a batch, in which every entry reads and
+    /// updates `columns` weights.
+    pub(crate) fn begin<V: Stored>(
+        &mut self,
+        parallel: Parallel,
+        x: CsrView<'_, V>,
+        columns: usize,
+    ) -> Begun {
+        let work = work_of_step(x, columns);
+        let n_parts = parts_of_work(parallel, work);
+        let is_divided = n_parts > 1 && self.parts.are_even(n_parts, x);
+        let parallel = if is_divided { parallel } else { Parallel::Sequential };
+        self.paces.begin(Stage::Rows, parallel, work)
+    }
 }
 
 impl<T> Scratch<T> {
@@ -136,7 +156,6 @@ pub fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, L: RowLoss<T::Accum
     scratch: &mut Scratch<T::Accumulator>,
     row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> L,
 ) -> Result<f64> {
-    // A rule that only adds sums nothing.
     if !W::IN_VECTORS
         && !updater.is_plain(parameter)
         && updater.is_beside(parameter, &Weights::Table(table))
@@ -190,7 +209,7 @@ fn any_rows<
     mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> L,
 ) -> f64 {
     let n_rows = x.n_rows();
-    let begun = scratch.paces.begin(Stage::Rows, parallel, work_of_step(x, width.columns()));
+    let begun = scratch.begin(parallel, x, width.columns());
     let loss = if n_rows == 1 {
         let loss = if W::IN_VECTORS {
             with_row_loops!(W, x.columns(), |ids| {
@@ -233,9 +252,9 @@ fn any_rows<
                 }
             };
             if begun.n_parts > 1 {
-                // Of rows of several columns, and of a small table that a rule only adds to, reading what the other threads have written costs more.
-                let hands_on =
-                    hand_on() || width.columns() > 1 || (K::PLAIN && rows.bytes() < FAR_BYTES);
+                // Of rows of several columns, reading what the other threads have written costs
+                // more.
+                let hands_on = hand_on() || width.columns() > 1;
                 let threads = (begun.n_parts, hands_on);
                 in_parts::step(threads, x, rows, width, scratch, row_functions);
             } else {

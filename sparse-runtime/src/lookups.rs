@@ -4,10 +4,12 @@
 //! this loop with a row function that it emits from the graph, which makes of these numbers a loss and the gradients with
 //! respect to each. The gradient of an inner product ⟨p, q⟩ with respect to p is q, and with respect to q it is p.
 
+#[cfg(test)]
+mod accuracy;
 mod in_parts;
 mod visitors;
 
-use self::visitors::{AddKept, Ask, Keep, KeptSize, Read, Sizes, Sum, Update, Uses};
+use self::visitors::{InnerSize, Read, Sizes, Sum, Update, Uses};
 use crate::error::Result;
 use crate::kernels::Parallel;
 use crate::lanes;
@@ -210,22 +212,18 @@ where
         scratch: &mut Scratch<T>,
         mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
     ) -> Result<f64> {
-        // The rows of a row of data's inner products.
-        let mut kept_size = KeptSize { size: 0, width: self.width.columns() };
-        P::each(&mut kept_size);
-        let kept_size = kept_size.size;
+        // The elements of a row of data's inner products.
+        let mut inner_size = InnerSize { size: 0, width: self.width.columns() };
+        P::each(&mut inner_size);
         // What is known of the rule comes first: the other rules' loops are not compiled for two threads.
-        let work = if K::PLAIN { in_parts::work(rows.count, kept_size) } else { 0 };
+        let work = if K::PLAIN { in_parts::work(rows.count, inner_size.size) } else { 0 };
         let begun = scratch.paces.begin(Stage::Rows, parallel, work);
         let total = if K::PLAIN && begun.n_parts > 1 {
-            self.add_in_parts(kept_size, &rows, scratch, &mut row_function)?
+            self.sum_in_parts(&rows, scratch, &mut row_function)?
         } else {
             lanes::wide(
                 #[inline(always)]
-                || match K::PLAIN {
-                    true => self.add_together(M + kept_size, &rows, scratch, &mut row_function),
-                    false => self.sum_together(&rows, scratch, &mut row_function),
-                },
+                || self.sum_together(&rows, &mut row_function),
             )?
         };
         scratch.paces.end(begun);
@@ -233,59 +231,31 @@ where
         Ok(total / rows.count.max(1) as f64)
     }
 
-    /// Of a rule that only adds: what a row of data contributes is added in its turn, made of the rows as they were before the
-    /// step. Of each row of data `kept_size` elements are kept: the gradients of its numbers, then the rows of its inner products.
-    #[inline(always)]
-    fn add_together<F: Fn(usize) -> [usize; N]>(
-        &mut self,
-        kept_size: usize,
-        rows: &Rows<F>,
-        scratch: &mut Scratch<T>,
-        row_function: &mut impl FnMut(usize, &mut [T], &mut [T]) -> T,
-    ) -> Result<f64> {
-        let (width, bounds) = (self.width, self.bounds);
-        let mut large = [false; N];
-        large.iter_mut().zip(&self.rows).for_each(|(large, rows)| *large = is_large(rows));
-        let Scratch { rows: row_scratch, factors: kept, .. } = scratch;
-        let needed = rows.count * kept_size;
-        if kept.len() < needed {
-            kept.resize(needed, T::zero());
-        }
-        let kept = &mut kept[..needed];
-        let cursors = self.cursors();
-        let mut total = 0.0;
-        for (row, kept) in kept.chunks_exact_mut(kept_size).enumerate() {
-            if row + AHEAD < rows.count {
-                P::each(&mut Ask { cursors, ids: (rows.ids)(row + AHEAD), asked: large });
-            }
-            let ids = named(rows, row, &bounds)?;
-            let mut read = Read { cursors, ids, numbers: [T::zero(); M] };
-            P::each(&mut read);
-            let mut numbers = read.numbers;
-            total += row_function(row, &mut numbers, &mut [T::zero(); M]).as_f64();
-            let (gradients, kept) = kept.split_at_mut(M);
-            gradients.copy_from_slice(&numbers);
-            P::each(&mut Keep { cursors, ids, at: 0, apart: width.columns(), kept });
-        }
-        for (row, kept) in kept.chunks_exact(kept_size).enumerate() {
-            let ids = named(rows, row, &bounds)?;
-            let (numbers, kept) = kept.split_at(M);
-            P::each(&mut AddKept { cursors, ids, numbers, kept, width, scratch: row_scratch });
-        }
-        Ok(total)
-    }
-
-    /// Of any other rule: contributions are summed by the rows that they are to.
+    /// Sums what each row of data contributes by the rows that it is to, which do not change
+    /// meanwhile, and updates each of these once.
     #[inline(always)]
     fn sum_together<F: Fn(usize) -> [usize; N]>(
         &mut self,
         rows: &Rows<F>,
-        scratch: &mut Scratch<T>,
+        row_function: &mut impl FnMut(usize, &mut [T], &mut [T]) -> T,
+    ) -> Result<f64> {
+        // A step that panicked may have left some.
+        self.rows.iter_mut().for_each(|rows| rows.sums_mut().clear());
+        let total = self.sum_all(rows, row_function);
+        match total {
+            Ok(_) => self.rows.iter_mut().for_each(RowUpdater::apply_settled),
+            Err(_) => self.rows.iter_mut().for_each(|rows| rows.sums_mut().clear()),
+        }
+        total
+    }
+
+    #[inline(always)]
+    fn sum_all<F: Fn(usize) -> [usize; N]>(
+        &mut self,
+        rows: &Rows<F>,
         row_function: &mut impl FnMut(usize, &mut [T], &mut [T]) -> T,
     ) -> Result<f64> {
         let is_large = self.rows.iter().any(is_large);
-        let gradients = &mut scratch.gradients;
-        gradients.clear();
         let mut total = 0.0;
         for row in 0..rows.count {
             if is_large {
@@ -299,13 +269,8 @@ where
             P::each(&mut read);
             let mut numbers = read.numbers;
             total += row_function(row, &mut numbers, &mut [T::zero(); M]).as_f64();
-            gradients.extend_from_slice(&numbers);
+            P::each(&mut Sum { rows: &mut self.rows, ids, numbers: &numbers });
         }
-        for (row, numbers) in gradients.as_chunks::<M>().0.iter().enumerate() {
-            let ids = named(rows, row, &self.bounds)?;
-            P::each(&mut Sum { rows: &mut self.rows, ids, numbers });
-        }
-        self.rows.iter_mut().for_each(RowUpdater::apply_accumulated);
         Ok(total)
     }
 

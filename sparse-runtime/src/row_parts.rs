@@ -51,7 +51,7 @@ pub(crate) fn hand_on() -> bool {
 #[derive(Clone, Debug)]
 pub(crate) struct RowPart<A> {
     /// The sums of their gradients.
-    pub(crate) sums: RowAccumulator<A>,
+    pub(crate) sums: RowAccumulator,
     /// Those that the last [settling](crate::linear::settle) settled for the first time.
     pub(crate) first_settled: Vec<usize>,
     /// Rows of scratch.
@@ -96,15 +96,60 @@ pub(crate) struct Parts<A> {
     shares: Shares,
     /// The batches that were divided by these cuts.
     uses: u32,
+    spread: Spread,
 }
 
 impl<A> Default for Parts<A> {
     fn default() -> Self {
-        Parts { cuts: Cuts::default(), rows: Vec::new(), shares: Shares::default(), uses: 0 }
+        let (cuts, shares) = (Cuts::default(), Shares::default());
+        Parts { cuts, rows: Vec::new(), shares, uses: 0, spread: Spread::default() }
     }
 }
 
+/// Batches of a run are much alike, and what a thread has in its cache is to be its own in the next
+/// one, too.
+const USES: u32 = 16;
+
+/// Whether the columns of batches can be divided, as one of them has shown.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spread {
+    n_parts: usize,
+    n_cols: usize,
+    uses: u32,
+    is_even: bool,
+}
+
+/// Whether no part has more than three quarters of some sorted columns, so that of two parts each
+/// has a quarter: of fewer its thread would do little but wait for the other. `firsts` are the
+/// first columns of all parts but the first.
+pub(crate) fn are_even(columns: &[usize], firsts: impl Iterator<Item = usize>) -> bool {
+    let mut start = 0;
+    firsts.chain([usize::MAX]).all(|first| {
+        let end = columns.partition_point(|column| *column < first);
+        let count = end - std::mem::replace(&mut start, end);
+        count * 4 <= columns.len() * 3
+    })
+}
+
 impl<A: Float> Parts<A> {
+    /// Whether a batch like `x` is worth to be [divided](Self::divide) among so many threads:
+    /// [where](are_even) its columns allow for it. Most entries of a single column are the work of
+    /// one thread.
+    pub(crate) fn are_even<V: Stored>(&mut self, n_parts: usize, x: CsrView<'_, V>) -> bool {
+        let spread = &mut self.spread;
+        let is_known = spread.n_parts == n_parts && spread.n_cols == x.n_cols();
+        if !is_known || spread.uses == USES {
+            let samples = samples::<_, { 4 * N_SAMPLES }>(x);
+            let is_even = match x.divided_among(n_parts) {
+                Some(divided) => are_even(&samples, divided.firsts().iter().copied()),
+                None => are_even(&samples, firsts_of(samples, equal_starts(n_parts))),
+            };
+            *spread = Spread { n_parts, n_cols: x.n_cols(), uses: 0, is_even };
+        }
+        spread.uses += 1;
+        spread.is_even
+    }
+
     /// Gives each of some threads rows with about as many entries of `x`, or of a batch lately, as take it as long as the others, and empty sums of
     /// `row_size` elements for them. Where rows are cut is still to be found.
     pub(crate) fn divide<V: Stored>(
@@ -113,9 +158,7 @@ impl<A: Float> Parts<A> {
         x: CsrView<'_, V>,
         row_size: usize,
     ) -> (&mut Cuts, &mut [RowPart<A>]) {
-        /// Batches of a run are much alike, and what a thread has in its cache is to be its own in the next one, too.
-        const USES: u32 = 16;
-        let Parts { cuts, rows, shares, uses } = self;
+        let Parts { cuts, rows, shares, uses, .. } = self;
         RowPart::resize(rows, n_parts, x.n_cols(), row_size);
         if let Some(divided) = x.divided_among(n_parts) {
             cuts.set_columns(divided.firsts().iter().copied(), x.n_cols());
@@ -143,10 +186,22 @@ fn columns_of_shares<V: Stored>(
     x: CsrView<'_, V>,
     starts: impl Iterator<Item = f64>,
 ) -> impl Iterator<Item = usize> {
-    let samples = samples::<_, { 4 * N_SAMPLES }>(x);
+    firsts_of(samples::<_, { 4 * N_SAMPLES }>(x), starts)
+}
+
+/// The same, of the sorted columns of some entries.
+fn firsts_of<const N: usize>(
+    samples: [usize; N],
+    starts: impl Iterator<Item = f64>,
+) -> impl Iterator<Item = usize> {
     let last = samples.len() - 1;
     let sample = move |start: f64| samples[last.min((start * samples.len() as f64) as usize)];
     starts.map(move |start| sample(start) / LINE * LINE)
+}
+
+/// Where each of some equal shares but the first begins, from 0 to 1.
+fn equal_starts(n_parts: usize) -> impl Iterator<Item = f64> {
+    (1..n_parts).map(move |part| part as f64 / n_parts as f64)
 }
 
 /// The entries of all rows of data, divided by columns so that each of some threads has about as many. O(nnz) on each thread.
@@ -159,14 +214,15 @@ pub(crate) fn divide<V: Stored>(
     n_parts: usize,
 ) -> Result<DividedEntries<V>, FormatError> {
     let n_parts = n_parts.clamp(1, team::MAX_PARTS);
-    let starts = (1..n_parts).map(|part| part as f64 / n_parts as f64);
-    DividedEntries::of(x, columns_of_shares(x, starts).collect())
+    DividedEntries::of(x, columns_of_shares(x, equal_starts(n_parts)).collect())
 }
 
 /// Neighbouring rows for each of some parts.
 pub(crate) struct Bounds {
     /// The first row of each part, and one after the last.
     rows: [usize; team::MAX_PARTS + 1],
+    /// As [`are_even`] says.
+    pub(crate) are_even: bool,
 }
 
 impl Bounds {
@@ -186,7 +242,8 @@ impl Bounds {
         for (part, first) in rows.iter_mut().enumerate().take(n_parts).skip(1) {
             *first = samples[part * N_SAMPLES / n_parts] / LINE * LINE;
         }
-        Bounds { rows }
+        let are_even = are_even(&samples, rows[1..n_parts].iter().copied());
+        Bounds { rows, are_even }
     }
 
     /// The rows of a part.
@@ -318,6 +375,30 @@ mod tests {
         assert_eq!(parts(Parallel::Sequential, x.view(), columns), 1);
         assert_eq!(parts(Parallel::Threads(4), x.view(), 0), 1);
         assert_eq!(parts(Parallel::Threads(4), x.view().rows(0..1).unwrap(), 1 << 40), 1);
+    }
+
+    #[test]
+    fn n14_parts_are_even_where_each_of_two_has_a_quarter() {
+        let columns: Vec<usize> = (0..100).collect();
+        for (first, expected) in [(0, false), (24, false), (25, true), (75, true), (76, false)] {
+            assert_eq!(are_even(&columns, [first].into_iter()), expected, "{first}");
+        }
+        assert!(are_even(&columns, [30, 60].into_iter()));
+        assert!(!are_even(&columns, [2, 90].into_iter()));
+    }
+
+    #[test]
+    fn n14_a_batch_of_one_column_is_not_divided() {
+        let one = Csr::<f32>::from_rows(500, (0..300).map(|_| [(0, 1.0)])).unwrap();
+        let mut parts = Parts::<f32>::default();
+        assert!(!parts.are_even(2, one.view()));
+        assert!(parts.are_even(3, matrix().view()));
+        let (divided, mut parts) = (divide(one.view(), 2).unwrap(), Parts::<f32>::default());
+        assert!(!parts.are_even(2, one.view().with_divided(divided.rows(0..300))));
+        // A step on a batch is then the work of one thread, however large it is.
+        let mut scratch = crate::linear::Scratch::<f32>::default();
+        let columns = 4 * WORK_OF_A_PART;
+        assert_eq!(scratch.begin(Parallel::Threads(2), one.view(), columns).n_parts, 1);
     }
 
     #[test]

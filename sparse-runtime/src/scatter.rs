@@ -1,7 +1,7 @@
 //! Gradients of rows, straight into the update: what a step does that is not one loop.
 //!
 //! A `row_sparse` gradient is a sum of [`Terms`], rows that the batch names. Where each is named once, as in a batch of one
-//! row, it is updated at once, and so it is by a rule that only adds; else the terms of a row are summed in their order, through the
+//! row, it is updated at once; else the terms of a row are summed in their order, through the
 //! persistent map from rows to slots of a [`RowAccumulator`], and each row touched is updated in the order of the first touch. No ids are
 //! sorted, and no gradient is made. Of a large batch each of several threads does so for rows of its own, neighbours in the table.
 
@@ -17,9 +17,7 @@ use crate::formats::ColumnId;
 use crate::kernels::Parallel;
 use crate::lanes;
 use crate::linear::{Fixed, Runtime, Scratch, Width, entries};
-use crate::optimizer::{
-    General, Plain, RowAccumulator, RowCursor, RowUpdater, UpdateKind, Updater,
-};
+use crate::optimizer::{General, Plain, RowAccumulator, RowUpdater, UpdateKind, Updater, term};
 use crate::paces::Stage;
 use crate::row_parts::{Bounds, RowPart};
 use crate::table::Table;
@@ -103,15 +101,16 @@ fn of_size<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
     n_parts: usize,
     memory: (&mut Vec<T>, &mut Vec<RowPart<T>>),
 ) {
-    let (size, (scratch, parts)) = (width.columns(), memory);
+    let (scratch, parts) = memory;
     let whole = 0..rows.n_rows();
-    match n_parts {
-        1 if K::PLAIN => add(rows.cursor(size), terms, &whole, width, scratch),
-        1 => {
+    let sample = |place, of| terms.sample(place, of);
+    let bounds = (n_parts > 1).then(|| Bounds::of(n_parts, whole.end, &sample));
+    match bounds.filter(|bounds| bounds.are_even) {
+        None => {
             sum(rows.sums_mut(), terms, &whole, width, scratch);
             rows.apply_accumulated();
         }
-        n_parts => in_parts(n_parts, &mut rows, terms, width, parts),
+        Some(bounds) => in_parts(n_parts, &bounds, &mut rows, terms, width, parts),
     }
     rows.finish();
 }
@@ -133,21 +132,18 @@ fn update_once<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
 /// As many parts as there are, each the work of one thread.
 fn in_parts<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
     n_parts: usize,
+    bounds: &Bounds,
     rows: &mut RowUpdater<'_, R, T, K>,
     terms: impl Terms<T>,
     width: impl Width,
     parts: &mut Vec<RowPart<T>>,
 ) {
     let (size, n_rows, settles) = (width.columns(), rows.n_rows(), rows.settles());
-    let bounds = Bounds::of(n_parts, n_rows, &|place, of| terms.sample(place, of));
     RowPart::resize(parts, n_parts, n_rows, size);
     let shared = rows.shared(size);
     team::each(parts, |place, part| {
         let own = bounds.of_part(place);
         let RowPart { sums, first_settled, scratch, .. } = part;
-        if K::PLAIN {
-            return add(shared.cursor(), terms, &own, width, scratch);
-        }
         sum(sums, terms, &own, width, scratch);
         first_settled.clear();
         // SAFETY: the sums are of rows of the parameter, as many elements as its rows have, and each row is of one part.
@@ -164,29 +160,10 @@ fn in_parts<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
     }
 }
 
-/// Adds the terms of some rows, by a rule that only adds.
-#[inline(never)]
-fn add<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
-    rows: RowCursor<'_, R, T, K>,
-    terms: impl Terms<T>,
-    within: &Range<usize>,
-    width: impl Width,
-    scratch: &mut Vec<T>,
-) {
-    let Some(factor) = rows.plain_factor() else { return };
-    lanes::wide(
-        #[inline(always)]
-        || {
-            let mut visit = Add { rows, factor, width, scratch };
-            terms.visit(within, width.columns(), &mut visit);
-        },
-    );
-}
-
 /// Sums the terms of some rows.
 #[inline(never)]
 fn sum<T: Float<Accumulator = T>>(
-    sums: &mut RowAccumulator<T>,
+    sums: &mut RowAccumulator,
     terms: impl Terms<T>,
     within: &Range<usize>,
     width: impl Width,
@@ -231,58 +208,9 @@ impl<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind, W: Width> Visit<T>
     }
 }
 
-/// Adds to weights what a rule that only adds makes of terms.
-struct Add<'c, 's, R: UpdateRule, T: Float, K, W> {
-    rows: RowCursor<'c, R, T, K>,
-    factor: T,
-    width: W,
-    scratch: &'s mut Vec<T>,
-}
-
-impl<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind, W: Width> Visit<T>
-    for Add<'_, '_, R, T, K, W>
-{
-    #[inline(always)]
-    fn alike<I: ColumnId>(&mut self, ids: &[I], factor: T, added: &[T]) {
-        let (rows, by_rule) = (self.rows, self.factor);
-        // A copy: then the compiler knows that what is added is not what is written.
-        self.width.with_rows(
-            self.scratch,
-            #[inline(always)]
-            |changes, _| {
-                for (change, added) in changes.iter_mut().zip(added) {
-                    *change = by_rule * (factor * *added);
-                }
-                for id in ids {
-                    // SAFETY: terms are of rows that there are, and as long as these; what another thread has is not among them.
-                    unsafe { rows.add_row(id.at(), changes, |change| change) };
-                }
-            },
-        );
-    }
-
-    #[inline(always)]
-    fn each<I: ColumnId, V: Factor<T>>(&mut self, ids: &[I], values: &[V], share: T, added: &[T]) {
-        let (rows, by_rule) = (self.rows, self.factor);
-        self.width.with_rows(
-            self.scratch,
-            #[inline(always)]
-            |changes, _| {
-                for (change, added) in changes.iter_mut().zip(added) {
-                    *change = by_rule * (share * *added);
-                }
-                for (id, value) in entries(ids, values) {
-                    // SAFETY: as above.
-                    unsafe { rows.add_row(id.at(), changes, |change| value.times(change)) };
-                }
-            },
-        );
-    }
-}
-
 /// Sums terms by rows.
 struct Sum<'s, T, W> {
-    sums: &'s mut RowAccumulator<T>,
+    sums: &'s mut RowAccumulator,
     width: W,
     scratch: &'s mut Vec<T>,
 }
@@ -302,7 +230,7 @@ impl<T: Float<Accumulator = T>, W: Width> Visit<T> for Sum<'_, T, W> {
                 // SAFETY: terms are of rows that there are, and as long as these.
                 unsafe {
                     sums.add_each(slots, ids.iter().map(|id| (*id, ())), size, |sums, ()| {
-                        sums.iter_mut().zip(&*terms).for_each(|(sum, term)| *sum += *term);
+                        sums.iter_mut().zip(&*terms).for_each(|(sum, term)| *sum += term.as_f64());
                     });
                 }
             },
@@ -324,7 +252,7 @@ impl<T: Float<Accumulator = T>, W: Width> Visit<T> for Sum<'_, T, W> {
                 unsafe {
                     sums.add_each(slots, entries(ids, values), size, |sums, value| {
                         let terms = sums.iter_mut().zip(&*terms);
-                        terms.for_each(|(sum, term)| *sum += value.times(*term));
+                        terms.for_each(|(sum, by_row)| *sum += term::<T, V>(value, *by_row));
                     });
                 }
             },

@@ -9,7 +9,7 @@ use crate::kernels::row_loss::{Losses, RowLoss};
 use crate::linear::{
     AHEAD, Scratch, Width, entries, is_large, prefetch_data, row_ahead_by, row_of,
 };
-use crate::optimizer::{RowAccumulator, RowCursor, RowUpdater, Slots, UpdateKind};
+use crate::optimizer::{RowAccumulator, RowCursor, RowUpdater, Slots, UpdateKind, term};
 use crate::prefetch::next_cache_is_near;
 use sparse_core::element::{Factor, Float};
 use sparse_core::update_rules::UpdateRule;
@@ -102,7 +102,7 @@ pub(super) fn many_rows<
 /// The ids are below the rows of `touched`, which have two elements more than `row_sums`; so many have slots.
 #[inline(always)]
 pub(super) unsafe fn add_row<T: Float<Accumulator = T>, V: Factor<T>, I: ColumnId>(
-    (touched, slots): (&mut RowAccumulator<T>, Slots<'_>),
+    (touched, slots): (&mut RowAccumulator, Slots<'_>),
     entries: impl ExactSizeIterator<Item = (I, V)>,
     scores: [T; 2],
     row_sums: &[T],
@@ -111,13 +111,13 @@ pub(super) unsafe fn add_row<T: Float<Accumulator = T>, V: Factor<T>, I: ColumnI
     // SAFETY: promised by the caller.
     unsafe {
         touched.add_each(slots, entries, size + 2, |to, value| {
-            let share = value.times(scores[1]);
+            let share = term::<T, V>(value, scores[1]);
             let (of_factors, others) = to.split_at_mut_unchecked(size);
             for (sum, row_sum) in of_factors.iter_mut().zip(row_sums) {
-                *sum += share * *row_sum;
+                *sum += share * row_sum.as_f64();
             }
-            others[0] += value.times(share);
-            others[1] += value.times(scores[0]);
+            others[0] += value.number().as_f64() * share;
+            others[1] += term::<T, V>(value, scores[0]);
         });
     }
 }
@@ -129,7 +129,7 @@ pub(super) unsafe fn add_row<T: Float<Accumulator = T>, V: Factor<T>, I: ColumnI
 /// `touched` was made for the rows of both tables, with two elements more than `size`, which is that of the factors.
 #[inline(always)]
 pub(super) unsafe fn update_rows<R, T, K, N>(
-    touched: &RowAccumulator<T>,
+    touched: &RowAccumulator,
     weights: RowCursor<'_, R, T, K>,
     factors: RowCursor<'_, R, T, N>,
     size: usize,
@@ -149,8 +149,10 @@ pub(super) unsafe fn update_rows<R, T, K, N>(
         // SAFETY: promised by the caller.
         unsafe {
             let (of_factors, others) = sums.split_at_unchecked(size);
-            weights.update(row, 0, others[1]);
-            factors.update_row_in_eights(row, of_factors, |sum, factor| sum - others[0] * factor);
+            weights.update(row, 0, T::of(others[1]));
+            factors.update_row_in_eights(row, of_factors, |sum, factor| {
+                T::of(sum - others[0] * factor.as_f64())
+            });
         }
     }
 }

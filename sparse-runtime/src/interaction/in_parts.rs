@@ -164,7 +164,7 @@ fn add_numbers<T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
 #[inline(never)]
 fn accumulate<T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
     own: CsrView<'_, V>,
-    (sums, slots): (&mut RowAccumulator<T>, Slots<'_>),
+    (sums, slots): (&mut RowAccumulator, Slots<'_>),
     numbers: &[T],
     width: W,
 ) {

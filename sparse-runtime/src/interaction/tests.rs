@@ -122,3 +122,25 @@ fn slots_beside_weights_leave_the_bits() {
     let lazy_update = LazyUpdate::Dense;
     hold(&Adam { learning_rate, lazy_update, ..Adam::default() }, &x, false);
 }
+
+/// Rows of data with one column, whose steps are far below the last digits of weight and factors.
+#[test]
+fn n1_a_column_of_all_rows_of_data_has_one_step() {
+    let n_rows = 1 << 16;
+    let x = Csr::from_rows(1, (0..n_rows).map(|_| [(0, 2.0f32)])).unwrap();
+    let spec = |name, size| ParameterSpec::new(name, 1, size, Some(Storage::RowSparse));
+    let rule = Sgd { learning_rate: 1.0, ..Sgd::default() };
+    let mut updater = Updater::<_, f32>::new(rule, vec![spec("w", 1), spec("v", 1)]).unwrap();
+    let mut tables = [Table::from_values(1, &[4096.0]), Table::from_values(1, &[1.0])];
+    updater.begin_step().unwrap();
+    let [w, v] = &mut tables;
+    let (one, scratch) = (Parallel::Sequential, &mut Scratch::default());
+    let row_function = |_: usize, scores: &mut [f32], _: &mut [f32]| {
+        // The interaction of a single entry is 0, and so is its gradient.
+        scores.fill(-1.0 / n_rows as f32);
+        0.0
+    };
+    step(x.view(), (0, w), (1, v), &mut updater, Fixed::<1>, one, scratch, row_function).unwrap();
+    updater.end_step().unwrap();
+    assert_eq!((tables[0].values(), tables[1].values()), (&[4098.0][..], &[1.0][..]));
+}

@@ -1,6 +1,7 @@
 //! What a kernel is given besides its operands: how parallel it may be, and scratch memory.
 
 use super::index_set::IndexSet;
+use sparse_core::element::Float;
 
 /// The most threads or workers that can be asked for, anywhere in this library: more are refused by
 /// an error that names the number.
@@ -66,6 +67,8 @@ pub struct Context {
     pub(crate) ids: IndexSet,
     /// Sums of any element type.
     pub(crate) sums: Vec<f64>,
+    /// Elements of other types than `f64`, as `f64`.
+    pub(crate) factors: Vec<f64>,
     /// Ids or values in order, and where each came from.
     pub(crate) order: Vec<(usize, usize)>,
     /// Values along an axis and their positions.
@@ -74,4 +77,18 @@ pub struct Context {
     pub(crate) entries: Vec<(usize, usize, f64)>,
     /// Elements of halves, in their accumulator.
     pub(crate) wide: Vec<f32>,
+}
+
+/// Lets `add` add to sums in `f64`, which are 0 at first, and rounds each once: sums over a batch
+/// may be of a million terms.
+pub(crate) fn in_sums<T: Float>(out: &mut [T], sums: &mut Vec<f64>, add: impl FnOnce(&mut [f64])) {
+    sums.clear();
+    sums.resize(out.len(), 0.0);
+    add(sums);
+    round(out, sums);
+}
+
+/// Rounds sums to elements.
+pub(crate) fn round<T: Float>(out: &mut [T], sums: &[f64]) {
+    out.iter_mut().zip(sums).for_each(|(out, sum)| *out = T::of(*sum));
 }

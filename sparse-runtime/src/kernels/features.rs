@@ -97,3 +97,11 @@ pub(super) fn add_scaled<T: Float>(out: &mut [T::Accumulator], x: &[T], factor: 
         *out += factor * x.widen();
     }
 }
+
+/// The same in `f64`, to sums over a batch.
+#[inline(always)]
+pub(super) fn add_scaled_wide<T: Float>(sums: &mut [f64], x: &[T], factor: f64) {
+    for (sum, &x) in sums.iter_mut().zip(x) {
+        *sum += factor * x.as_f64();
+    }
+}

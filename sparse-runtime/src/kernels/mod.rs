@@ -15,8 +15,10 @@
 #![allow(clippy::too_many_arguments)]
 
 mod ahead;
+#[cfg(test)]
+mod batch_sums;
 pub(crate) mod broadcast;
-mod context;
+pub(crate) mod context;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod features;
@@ -32,6 +34,7 @@ pub mod row_loss;
 mod rows;
 pub mod scalar;
 mod strided;
+mod value;
 
 pub mod absolute_error;
 pub mod argmax;

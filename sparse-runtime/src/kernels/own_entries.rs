@@ -12,42 +12,39 @@ use super::ahead;
 use super::parallel::below;
 use crate::formats::{ColumnIdsView, CsrView};
 use crate::lanes::{same_type, x86};
-use sparse_core::element::{Factor, Float, Stored};
+use sparse_core::element::{Float, Stored};
+use sparse_core::storage::ElementType;
 use std::arch::x86_64::*;
 use std::ops::Range;
 
-/// Entries of f32, each of which adds its value times the factor of its row.
+/// Entries of f32, each of which adds its value times the factor of its row, in f64.
 ///
 /// Invariant: the processor has AVX-512 and bmi2, there is a factor for each row, and the columns are of `x`.
 #[derive(Clone)]
-pub(crate) struct OwnEntries<'a, 'm, V: Stored> {
+pub(crate) struct OwnEntries<'a, 'm, V: Stored, G> {
     x: CsrView<'m, V>,
     ids: &'a [u32],
     /// None where all are 1.
     values: &'a [f32],
-    factors: &'a [f32],
+    factors: &'a [G],
     columns: Range<usize>,
     /// Whether eights that are not whole are gathered and scattered.
     gathers: bool,
-    /// Whether the numbers that they are added to are asked for ahead, as entries are, so that they need not be in a cache.
-    asks_numbers: bool,
 }
 
-impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
+impl<'a, 'm: 'a, V: Stored, G: Float> OwnEntries<'a, 'm, V, G> {
+    const ARE_UNITS: bool = matches!(V::TYPE, ElementType::Unit);
+
     /// The entries of `x`. `None` of other types and on other processors.
     ///
     /// # Panics
     ///
     /// If there are fewer factors than rows.
-    pub(crate) fn of<T: Float>(x: CsrView<'m, V>, factors: &'a [T::Accumulator]) -> Option<Self>
-    where
-        V: Factor<T>,
-    {
+    pub(crate) fn of(x: CsrView<'m, V>, factors: &'a [G]) -> Option<Self> {
         assert!(factors.len() >= x.n_rows(), "a factor for each row");
         let ColumnIdsView::U32(ids) = x.columns() else { return None };
         // Of a pattern they are not read.
-        let values = if V::IS_UNIT { &[][..] } else { same_type(x.values())? };
-        let factors = same_type(factors)?;
+        let values = if Self::ARE_UNITS { &[][..] } else { same_type(x.values())? };
         let (columns, gathers) = (0..x.n_cols(), x86::gathers_under_masks());
         // Ids are signed to the instructions that gather.
         (are_added() && x.n_cols() <= 1 << 31).then_some(OwnEntries {
@@ -57,7 +54,6 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
             factors,
             columns,
             gathers,
-            asks_numbers: false,
         })
     }
 
@@ -72,11 +68,6 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
         OwnEntries { columns, ..*self }
     }
 
-    /// The same, added to numbers that are not in a cache.
-    pub(crate) fn with_far_numbers(self) -> Self {
-        OwnEntries { asks_numbers: true, ..self }
-    }
-
     /// The same, with or without instructions that gather.
     #[cfg(test)]
     pub(crate) fn gathered(self, gathers: bool) -> Self {
@@ -89,19 +80,14 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
     /// # Safety
     ///
     /// There is a number for each of the columns, which nobody else reads or writes.
-    pub(crate) unsafe fn add<T: Float, const NEVER_MINUS_ZERO: bool>(&self, sums: *mut f32)
-    where
-        V: Factor<T>,
-    {
+    pub(crate) unsafe fn add<const NEVER_MINUS_ZERO: bool>(&self, sums: *mut f64) {
         let (sums, nowhere) = (sums.wrapping_sub(self.columns.start), [0.0; 8]);
         // SAFETY: promised by the caller.
         unsafe {
             if self.gathers {
-                self.add_to::<T, _, NEVER_MINUS_ZERO>(&mut Gathered { sums });
-            } else if self.asks_numbers {
-                self.add_to::<T, _, NEVER_MINUS_ZERO>(&mut Numbers::<true> { sums, nowhere });
+                self.add_to::<_, NEVER_MINUS_ZERO>(&mut Gathered { sums });
             } else {
-                self.add_to::<T, _, NEVER_MINUS_ZERO>(&mut Numbers::<false> { sums, nowhere });
+                self.add_to::<_, NEVER_MINUS_ZERO>(&mut Numbers { sums, nowhere });
             }
         }
     }
@@ -111,17 +97,12 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
     /// # Safety
     ///
     /// The target has the columns.
-    pub(crate) unsafe fn add_to<T: Float, A: Target, const NEVER_MINUS_ZERO: bool>(
-        &self,
-        target: &mut A,
-    ) where
-        V: Factor<T>,
-    {
+    pub(crate) unsafe fn add_to<A: Target, const NEVER_MINUS_ZERO: bool>(&self, target: &mut A) {
         // SAFETY: the processor has the instructions, as the invariant says; the entries are those of a csr, and the target has the columns.
         unsafe {
             match self.columns.end == self.x.n_cols() {
-                true => self.last::<T, A, NEVER_MINUS_ZERO>(target),
-                false => self.first::<T, A, NEVER_MINUS_ZERO>(target),
+                true => self.last::<A, NEVER_MINUS_ZERO>(target),
+                false => self.first::<A, NEVER_MINUS_ZERO>(target),
             }
         }
     }
@@ -138,9 +119,9 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
 
     /// The rows: where each begins and ends, and its factor.
     #[inline]
-    fn rows(&self) -> impl Iterator<Item = (usize, (usize, usize, f32))> {
+    fn rows(&self) -> impl Iterator<Item = (usize, (usize, usize, f64))> {
         let bounds = self.x.starts().iter().zip(self.x.ends()).zip(self.factors);
-        bounds.map(|((&start, &end), &x)| (start as usize, end as usize, x)).enumerate()
+        bounds.map(|((&start, &end), x)| (start as usize, end as usize, x.as_f64())).enumerate()
     }
 
     /// Columns that do not go up to the last: entries from the first on that is in them.
@@ -150,10 +131,7 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
     /// The processor has AVX-512 with 32-byte vectors and bmi2, the ids are below 2³¹, and so many as values if there are any, and as
     /// the entries of `x`; the target has the columns.
     #[target_feature(enable = "avx512f,avx512vl,bmi2,popcnt")]
-    unsafe fn first<T: Float, A: Target, const NEVER_MINUS_ZERO: bool>(&self, target: &mut A)
-    where
-        V: Factor<T>,
-    {
+    unsafe fn first<A: Target, const NEVER_MINUS_ZERO: bool>(&self, target: &mut A) {
         let Range { start: first, end: bound } = self.columns;
         let bounds = _mm256_set1_epi32(bound as i32);
         for (row, (start, end, factor)) in self.rows() {
@@ -180,15 +158,15 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
             if first > 0 {
                 at += below(&self.ids[start..end], first);
             }
-            let factor = _mm256_set1_ps(factor);
+            let factor = _mm512_set1_pd(factor);
             // SAFETY: entries are read up to `end`, or masked, and only those are added that are in the columns.
             unsafe {
                 while at + 8 <= end && (*self.ids.get_unchecked(at + 7) as usize) < bound {
-                    self.add_eight::<T, A, NEVER_MINUS_ZERO>(target, at, factor);
+                    self.add_eight::<A, NEVER_MINUS_ZERO>(target, at, factor);
                     at += 8;
                 }
                 let (ids, own) = self.up_to(at, end, bounds);
-                let terms = self.terms::<T, NEVER_MINUS_ZERO>(at, own, factor);
+                let terms = self.terms::<NEVER_MINUS_ZERO>(at, own, factor);
                 target.add_some(ids, own, terms);
             }
         }
@@ -200,10 +178,7 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
     ///
     /// As for [`first`](OwnEntries::first).
     #[target_feature(enable = "avx512f,avx512vl,bmi2,popcnt")]
-    unsafe fn last<T: Float, A: Target, const NEVER_MINUS_ZERO: bool>(&self, target: &mut A)
-    where
-        V: Factor<T>,
-    {
+    unsafe fn last<A: Target, const NEVER_MINUS_ZERO: bool>(&self, target: &mut A) {
         let first = self.columns.start;
         let firsts = _mm256_set1_epi32(first as i32);
         for (row, (start, end, factor)) in self.rows() {
@@ -223,16 +198,16 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
                     target.ask_some(ids, own);
                 }
             }
-            let (mut at, factor) = (end, _mm256_set1_ps(factor));
+            let (mut at, factor) = (end, _mm512_set1_pd(factor));
             // SAFETY: entries are read down to `start`, or masked, and only those are added that are in the columns.
             unsafe {
                 while at >= start + 8 && *self.ids.get_unchecked(at - 8) as usize >= first {
                     at -= 8;
-                    self.add_eight::<T, A, NEVER_MINUS_ZERO>(target, at, factor);
+                    self.add_eight::<A, NEVER_MINUS_ZERO>(target, at, factor);
                 }
                 let (ids, own) = self.from(start, at, firsts);
                 let at = at.wrapping_sub(8);
-                let terms = self.terms::<T, NEVER_MINUS_ZERO>(at, own, factor);
+                let terms = self.terms::<NEVER_MINUS_ZERO>(at, own, factor);
                 target.add_some(ids, own, terms);
             }
         }
@@ -283,19 +258,17 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
     /// As for [`first`](OwnEntries::first), and they are there, in columns that the target has.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl")]
-    unsafe fn add_eight<T: Float, A: Target, const NEVER_MINUS_ZERO: bool>(
+    unsafe fn add_eight<A: Target, const NEVER_MINUS_ZERO: bool>(
         &self,
         target: &mut A,
         at: usize,
-        factor: __m256,
-    ) where
-        V: Factor<T>,
-    {
+        factor: __m512d,
+    ) {
         let mut terms = [0.0; 8];
         // SAFETY: as the caller says.
         unsafe {
-            let products = self.terms::<T, NEVER_MINUS_ZERO>(at, 0xff, factor);
-            _mm256_storeu_ps(terms.as_mut_ptr(), products);
+            let products = self.terms::<NEVER_MINUS_ZERO>(at, 0xff, factor);
+            _mm512_storeu_pd(terms.as_mut_ptr(), products);
             for (entry, term) in terms.into_iter().enumerate() {
                 target.add(*self.ids.get_unchecked(at + entry), term);
             }
@@ -309,23 +282,20 @@ impl<'a, 'm: 'a, V: Stored> OwnEntries<'a, 'm, V> {
     /// As for [`first`](OwnEntries::first), of the entries under the mask.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl")]
-    unsafe fn terms<T: Float, const NEVER_MINUS_ZERO: bool>(
+    unsafe fn terms<const NEVER_MINUS_ZERO: bool>(
         &self,
         at: usize,
         own: u8,
-        factor: __m256,
-    ) -> __m256
-    where
-        V: Factor<T>,
-    {
+        factor: __m512d,
+    ) -> __m512d {
         let mut products = factor;
-        if !V::IS_UNIT {
+        if !Self::ARE_UNITS {
             // SAFETY: as the caller says; what is masked is not read.
             let values =
                 unsafe { _mm256_maskz_loadu_ps(own, self.values.as_ptr().wrapping_add(at)) };
-            products = _mm256_mul_ps(values, factor);
+            products = _mm512_mul_pd(_mm512_cvtps_pd(values), factor);
         }
-        if NEVER_MINUS_ZERO { _mm256_add_ps(products, _mm256_setzero_ps()) } else { products }
+        if NEVER_MINUS_ZERO { _mm512_add_pd(products, _mm512_setzero_pd()) } else { products }
     }
 }
 
@@ -360,21 +330,21 @@ pub(crate) trait Target {
     /// # Safety
     ///
     /// The target has the column.
-    unsafe fn add(&mut self, id: u32, term: f32);
+    unsafe fn add(&mut self, id: u32, term: f64);
 
     /// Adds those of eight entries, of different columns, that are under a mask.
     ///
     /// # Safety
     ///
     /// The processor has AVX-512 with 32-byte vectors, and the target has the columns under the mask.
-    unsafe fn add_some(&mut self, ids: __m256i, own: u8, terms: __m256);
+    unsafe fn add_some(&mut self, ids: __m256i, own: u8, terms: __m512d);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::formats::Csr;
-    use sparse_core::element::Unit;
+    use sparse_core::element::{Factor, Unit};
 
     const N_COLS: usize = 70;
 
@@ -392,31 +362,31 @@ mod tests {
         let factors: Vec<f32> = (0..x.n_rows()).map(|row| [0.5, -1.0, 0.0][row % 3]).collect();
         for columns in [0..N_COLS, 0..N_COLS / 2, N_COLS / 2..N_COLS, 20..45, 0..1, 69..70, 30..30]
         {
-            let mut expected = vec![-0.0f32; columns.len()];
+            let mut expected = vec![-0.0f64; columns.len()];
             for (row, factor) in factors.iter().enumerate() {
                 let (ids, values) = x.row(row).unwrap();
                 for (at, value) in values.iter().enumerate() {
                     let column = ids.get(at).unwrap();
                     if columns.contains(&column) {
-                        expected[column - columns.start] += value.times(*factor);
+                        expected[column - columns.start] += f64::from(value.times(*factor));
                     }
                 }
             }
             for gathers in [true, false] {
-                let Some(own) = OwnEntries::of::<f32>(x, &factors) else {
+                let Some(own) = OwnEntries::of(x, &factors) else {
                     assert!(!are_added(), "f32 and u32");
                     return;
                 };
                 let own = own.in_columns(columns.clone()).gathered(gathers);
-                let bits = |sums: &[f32]| sums.iter().map(|sum| sum.to_bits()).collect::<Vec<_>>();
+                let bits = |sums: &[f64]| sums.iter().map(|sum| sum.to_bits()).collect::<Vec<_>>();
                 let mut sums = vec![-0.0; columns.len()];
                 // SAFETY: there are as many sums as columns.
-                unsafe { own.add::<f32, false>(sums.as_mut_ptr()) };
+                unsafe { own.add::<false>(sums.as_mut_ptr()) };
                 assert_eq!(bits(&sums), bits(&expected), "{columns:?}, gathered: {gathers}");
                 let mut never = vec![-0.0; columns.len()];
                 // SAFETY: as above.
-                unsafe { own.with_far_numbers().add::<f32, true>(never.as_mut_ptr()) };
-                let is_zero = |sum: f32| sum.to_bits() == (-0.0f32).to_bits();
+                unsafe { own.add::<true>(never.as_mut_ptr()) };
+                let is_zero = |sum: f64| sum.to_bits() == (-0.0f64).to_bits();
                 for (sum, never) in sums.iter().zip(&never) {
                     assert!(sum == never, "{columns:?}, gathered: {gathers}");
                     assert!(!is_zero(*never) || is_zero(*sum));
@@ -439,12 +409,12 @@ mod tests {
     #[test]
     fn other_types_are_left_to_others() {
         let wide = Csr::from_rows(9, vec![vec![(3, 1.0f64)]]).unwrap();
-        assert!(OwnEntries::of::<f64>(wide.view(), &[1.0]).is_none());
+        assert!(OwnEntries::of(wide.view(), &[1.0]).is_none());
     }
 
     #[test]
     #[should_panic(expected = "a factor for each row")]
     fn factors_are_counted() {
-        OwnEntries::of::<f32>(matrix().view(), &[1.0]);
+        OwnEntries::of(matrix().view(), &[1.0]);
     }
 }

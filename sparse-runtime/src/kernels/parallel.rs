@@ -4,6 +4,7 @@ use super::Parallel;
 use crate::formats::{ColumnId, CsrView};
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{same_type, x86};
+use crate::row_parts::are_even;
 use crate::team::{self, MAX_PARTS};
 use crate::with_column_ids;
 use sparse_core::element::Stored;
@@ -124,14 +125,16 @@ pub(crate) fn split_columns<T: Stored, U: Send>(
     });
 }
 
-/// Runs of all columns of a matrix, of about as many entries each: as many as there are to be parts, or one where the entries are too few to tell. Those
-/// by which it is divided among as many threads, if it is.
+/// Runs of all columns of a matrix, of about as many entries each: as many as there are to be
+/// parts, or one where the entries are too few to tell, or [most](are_even) are of a few columns.
+/// Those by which it is divided among as many threads, if it is.
 pub(crate) fn column_ranges<T: Stored>(
     matrix: CsrView<'_, T>,
     parts: usize,
 ) -> impl Iterator<Item = Range<usize>> {
     let divided = if parts < 2 { None } else { matrix.divided_among(parts) };
     let samples = if parts < 2 || divided.is_some() { None } else { ColumnSamples::of(matrix) };
+    let samples = samples.filter(|samples| samples.are_even(parts));
     let parts = if samples.is_some() || divided.is_some() { parts } else { 1 };
     let (mut start, n_cols) = (0, matrix.n_cols());
     (1..=parts).map(move |part| {
@@ -231,6 +234,11 @@ impl ColumnSamples {
         Some(ColumnSamples(samples))
     }
 
+    /// Whether the runs between these columns are of about as many entries each.
+    fn are_even(&self, parts: usize) -> bool {
+        are_even(&self.0, (1..parts).map(|part| self.before(part, parts)))
+    }
+
     /// A column before which `part` of `parts` of the entries are, or almost.
     ///
     /// A little before: the column of a sample is likely one of many entries, and sums that two threads write in one line of the cache cost both.
@@ -303,6 +311,15 @@ mod tests {
     }
 
     #[test]
+    fn n14_columns_of_which_one_has_most_entries_are_one_run() {
+        let runs = |x: Csr| column_ranges(x.view(), 2).count();
+        let all_in_one = (0..4096).map(|_| [(7, 1.0)]);
+        assert_eq!(runs(Csr::from_rows(500, all_in_one).unwrap()), 1);
+        let third = (0..4096).map(|row| [7, 64 + row % 300, 65 + row % 300].map(|c| (c, 1.0)));
+        assert_eq!(runs(Csr::from_rows(500, third).unwrap()), 2);
+    }
+
+    #[test]
     fn columns_are_cut_by_their_entries() {
         // As many entries a row, and a power of two of rows.
         for n_rows in [512, 1024, 8192] {
@@ -322,11 +339,12 @@ mod tests {
 
     #[test]
     fn columns_are_cut_once_each() {
-        let rows = (0..80).map(|row| (0..row % 50).map(|k| (k, 1.0)).collect::<Vec<_>>());
-        let x = Csr::from_rows(50, rows).unwrap();
+        // Columns apart, so that none has its cut where another one has.
+        let rows = (0..80).map(|row| (0..row % 50).map(|k| (16 * k, 1.0)).collect::<Vec<_>>());
+        let x = Csr::from_rows(800, rows).unwrap();
         assert!(x.nnz() >= N_SAMPLES);
         for n_parts in 1..6 {
-            let (mut out, ranges) = (vec![0; 150], Mutex::new(Vec::new()));
+            let (mut out, ranges) = (vec![0; 2400], Mutex::new(Vec::new()));
             split_columns(
                 n_parts,
                 x.view(),

@@ -1,8 +1,9 @@
 //! The loop of a step of many rows of data through dense layers.
 //!
-//! The rows of a batch are made in runs, each by whoever comes first: a run's rows of data are read, and go through the row function,
-//! which adds to the run's sums of the gradients of dense parameters, and keeps what is wanted of each row. The calling thread adds
-//! up the runs in order. So the bits do not depend on the number of threads, and a run's sums stay in a cache.
+//! The rows of a batch are made in runs, each by whoever comes first: a run's rows of data are
+//! read, and go through the row function, which adds to the run's sums of the gradients of dense
+//! parameters, and keeps what is wanted of each row. The calling thread adds up the runs in order,
+//! in `f64`. So the bits do not depend on the number of threads, and a run's sums stay in a cache.
 
 use super::reads::RowReads;
 use crate::error::Result;
@@ -87,7 +88,7 @@ where
     P: RowReads<T>,
     F: Fn(usize, usize, P::Numbers, &mut [T; SUMS], &mut [&mut [T]; KEPT]) -> T + Sync,
 {
-    let Scratch { gradients, runs, paces, .. } = scratch;
+    let Scratch { gradients, runs, totals, paces, .. } = scratch;
     let weights = tables.map(|(index, table)| (index, Weights::Table(table)));
     let total = with_rows!(R, T; *updater, weights, |rows| {
         reads.check(&rows)?;
@@ -100,10 +101,12 @@ where
         let work = n_rows.saturating_mul(2 * SUMS).saturating_add(reads.work(n_rows));
         let begun = paces.begin(Stage::Rows, parallel, work);
         let n_parts = begun.n_parts;
-        let total = all_runs(reads, n_rows, &tables, n_parts, runs, gradients, kept, row_function);
+        let total = all_runs(reads, n_rows, &tables, n_parts, runs, totals, kept, row_function);
         paces.end(begun);
         total
     });
+    gradients.clear();
+    gradients.extend(totals.iter().map(|total| T::of(*total)));
     Ok((total / n_rows.max(1) as f64, gradients))
 }
 
@@ -115,7 +118,7 @@ fn all_runs<T, P, F, const SUMS: usize, const KEPT: usize>(
     tables: &[(RowWeights<'_, T>, bool)],
     n_parts: usize,
     slots: &mut Vec<Run<T>>,
-    sums: &mut Vec<T>,
+    sums: &mut Vec<f64>,
     mut kept: [Kept<'_, T>; KEPT],
     row_function: F,
 ) -> f64
@@ -131,7 +134,7 @@ where
         slot.make_room(SUMS, RUN * columns.iter().sum::<usize>());
     }
     sums.clear();
-    sums.resize(SUMS, T::zero());
+    sums.resize(SUMS, 0.0);
     let rows_of = |run: usize| run * RUN..n_rows.min((run + 1) * RUN);
     let mut total = 0.0;
     in_turn(
@@ -150,7 +153,7 @@ where
         |run, slot| {
             total += slot.loss;
             let Some((of_run, kept_of_run)) = slot.sums::<SUMS>() else { return };
-            sums.iter_mut().zip(of_run).for_each(|(sum, of_run)| *sum += *of_run);
+            sums.iter_mut().zip(of_run).for_each(|(sum, of_run)| *sum += of_run.as_f64());
             let (rows, mut rest) = (rows_of(run), &*kept_of_run);
             for (kept, columns) in kept.iter_mut().zip(columns) {
                 let (own, others) = rest.split_at(RUN * columns);

@@ -6,7 +6,7 @@ use super::still::Stopped;
 use crate::error::Result;
 use crate::formats::{ColumnId, ColumnIdsView};
 use crate::linear::{entries, row_of};
-use crate::optimizer::{RowUpdater, RowWeights, UpdateKind};
+use crate::optimizer::{RowUpdater, RowWeights, UpdateKind, term};
 use crate::with_column_ids;
 use sparse_core::element::{Factor, Float, Id};
 use sparse_core::update_rules::UpdateRule;
@@ -115,11 +115,12 @@ where
                 match WEIGHTED {
                     true => sums.add_each(slots, entries(ids, values), S, |sums, value| {
                         let gradients = sums.iter_mut().zip(&gradients);
-                        gradients.for_each(|(sum, gradient)| *sum += value.times(*gradient));
+                        gradients
+                            .for_each(|(sum, gradient)| *sum += term::<T, V>(value, *gradient));
                     }),
                     false => sums.add_each(slots, ids.iter().map(|id| (*id, ())), S, |sums, ()| {
                         let gradients = sums.iter_mut().zip(&gradients);
-                        gradients.for_each(|(sum, gradient)| *sum += *gradient);
+                        gradients.for_each(|(sum, gradient)| *sum += gradient.as_f64());
                     }),
                 }
             }
@@ -145,7 +146,7 @@ where
     ) {
         // SAFETY: `read` has compared the id.
         let sums = unsafe { tables[TABLE].sums_mut().row_mut_unchecked(self.id(row)) };
-        sums.iter_mut().zip(gradients).for_each(|(sum, gradient)| *sum += gradient);
+        sums.iter_mut().zip(gradients).for_each(|(sum, gradient)| *sum += gradient.as_f64());
     }
 }
 

@@ -1,19 +1,21 @@
 //! The step of a batch of several rows of data: all scores, then the updates, since a batch's rows all see the weights as they were before it.
 //!
-//! A rule that only adds does so as the rows of data come. By others a row of the parameter is updated once, by the sum of what it gets, which is found by
-//! a slot. Where slots lie [beside the weights](crate::optimizer::WithSlots), sums are added to soon after the scores, while the lines are at hand.
+//! A row of the parameter is updated once, whatever the rule, by the sum of what it gets, which is
+//! found by a slot: steps that are small beside a weight would be rounded away one by one. Where
+//! slots lie [beside the weights](crate::optimizer::WithSlots), sums are added to soon after the
+//! scores, while the lines are at hand.
 
 #[cfg(target_arch = "x86_64")]
 use super::masked;
 use super::rows::ahead_of;
 use super::{
     RowFunctions, Scratch, Width, ask_for_each, entries, is_large, is_read_anew, prefetch_data,
-    row_ahead, row_ahead_by, row_of, scatter, settled_product,
+    row_ahead, row_ahead_by, row_of, settled_product,
 };
 use crate::formats::{ColumnId, CsrView};
 use crate::optimizer::{RowUpdater, UpdateKind};
 use crate::with_column_ids;
-use sparse_core::element::{Factor, Float, Stored};
+use sparse_core::element::{Factor, Float};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 
@@ -64,10 +66,9 @@ pub(super) fn many_rows<
             },
         );
     }
-    update_all(x, ids, 0..n_rows, &mut rows, width, gradients);
-    if !K::PLAIN {
-        rows.apply_settled();
-    }
+    rows.sums_mut().clear();
+    sum_all(x, ids, 0..n_rows, &mut rows, width, gradients);
+    rows.apply_settled();
     rows.finish();
 }
 
@@ -85,22 +86,17 @@ pub(super) fn many_short_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K
     let gradients = &mut scratch.gradients;
     gradients.clear();
     gradients.resize(n_rows * columns, T::zero().widen());
-    if K::SLOTS {
-        // A step that panicked may have left some.
-        rows.sums_mut().clear();
-    }
-    // A rule that only adds changes what later scores read.
+    // A step that panicked may have left some.
+    rows.sums_mut().clear();
     let together = if K::SLOTS { TOGETHER } else { n_rows.max(1) };
     for first in (0..n_rows).step_by(together) {
         let block = first..n_rows.min(first + together);
         let gradients = &mut gradients[first * columns..block.end * columns];
         add_scores(x, block.clone(), &mut rows, width, gradients);
         row_functions(block.clone(), gradients);
-        update_short_rows(x, block, &mut rows, width, gradients);
+        sum_short_rows(x, block, &mut rows, width, gradients);
     }
-    if !K::PLAIN {
-        rows.apply_settled();
-    }
+    rows.apply_settled();
     rows.finish();
 }
 
@@ -137,35 +133,22 @@ fn add_scores<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
     });
 }
 
-/// [`update_all`], by ids of any type.
+/// [`sum_all`], by ids of any type.
 #[inline(never)]
-fn update_short_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
+fn sum_short_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
     x: CsrView<'_, V>,
     block: Range<usize>,
     rows: &mut RowUpdater<'_, R, T, K>,
     width: W,
     gradients: &mut [T::Accumulator],
 ) {
-    with_column_ids!(x.columns(), |ids| update_all(x, ids, block, rows, width, gradients));
+    with_column_ids!(x.columns(), |ids| sum_all(x, ids, block, rows, width, gradients));
 }
 
-/// Bytes of a table and entries of a batch from which on rows that the scores have read are far from the core again when they are updated.
-/// Asking for nearer ones costs more than it saves; so it does for scores that are gathered in vectors, whatever the batch.
-pub(super) const FAR_BYTES: usize = 1 << 24;
-const FAR_ENTRIES: usize = 1 << 17;
-
-/// Whether they are, of a table and a batch.
-pub(super) fn are_far_again<R: UpdateRule, T: Float, V: Stored, K: UpdateKind>(
-    rows: &RowUpdater<'_, R, T, K>,
-    x: CsrView<'_, V>,
-) -> bool {
-    rows.bytes() >= FAR_BYTES && x.nnz() >= FAR_ENTRIES
-}
-
-/// Updates the rows that a batch names, given the gradient with respect to the scores. The parameter has as many rows as the data
-/// columns.
+/// Sums the gradients of the rows that a batch names, given the gradient with respect to the
+/// scores. The parameter has as many rows as the data columns.
 #[inline(always)]
-fn update_all<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, I: ColumnId>(
+fn sum_all<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, I: ColumnId>(
     x: CsrView<'a, V>,
     ids: &'a [I],
     block: Range<usize>,
@@ -176,23 +159,6 @@ fn update_all<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind
     let (columns, ahead) = (width.columns(), ahead_of::<W>());
     let asks_for_data = !K::SLOTS && is_read_anew(x, ids);
     let gradients = block.zip(gradients.chunks_exact_mut(columns.max(1)));
-    if K::PLAIN {
-        // Such a rule only adds: what a row of data contributes is added in its turn, without a sum in between.
-        let is_far = are_far_again(rows, x);
-        let cursor = rows.cursor(columns);
-        for (row, gradient) in gradients {
-            if asks_for_data {
-                prefetch_data(x, ids, row);
-            }
-            if is_far {
-                row_ahead_by(ahead, x, ids, row).iter().for_each(|id| cursor.prefetch(id.at()));
-            }
-            let (ids, values) = row_of(x, ids, row);
-            // SAFETY: as in `many_rows`.
-            unsafe { scatter(ids, values, cursor, width, gradient) };
-        }
-        return;
-    }
     let beside = rows.slots();
     let sums = rows.sums_mut();
     let slots = beside.unwrap_or_else(|| sums.own_slots());

@@ -14,8 +14,8 @@ use super::own;
 use super::products::{HandedOn, add_terms_below, product, sum_handed_on, sum_of_products};
 use super::rows::{LINES_AHEAD, ahead_of, row_ahead_by};
 use super::{
-    RowFunctions, Scratch, Width, are_far_again, entries, is_large, prefetch_data, row_ahead,
-    row_of, with_row_loops,
+    RowFunctions, Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_of,
+    with_row_loops,
 };
 use crate::formats::{ColumnId, CsrView};
 use crate::optimizer::{ReadRows, RowAccumulator, RowUpdater, RowWeights, Slots, UpdateKind};
@@ -45,29 +45,15 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
     // Those of different rows, which are different threads', are different slots. Where a thread's scores read other threads' rows, it would wait for each
     // slot that these write there.
     let slots = if hands_on { rows.slots() } else { None };
-    let (large, are_far) = (is_large(&rows), are_far_again(&rows, x));
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = are_far;
+    let large = is_large(&rows);
     let shared = rows.shared(columns);
-    let factor = shared.cursor().plain_factor();
     gradients.resize(n_rows * columns, T::zero().widen());
-    let mut row_functions = |rows: Range<usize>, scores: &mut [T::Accumulator]| {
-        row_functions(rows, scores);
-        if let Some(factor) = factor {
-            scores.iter_mut().for_each(|gradient| *gradient *= factor);
-        }
-    };
     let weights = shared.weights();
     // Who finds its entries by itself needs no cuts, which are there in any case where products are handed on, or rows were settled; nor does who has
     // them lie by themselves.
     let is_divided = x.divided_among(n_parts).is_some();
     #[cfg(target_arch = "x86_64")]
-    let finds_own = columns == 1
-        && !is_divided
-        && match K::PLAIN {
-            true => own::are_added(x, weights),
-            false => own::are_summed::<T, V>(x),
-        };
+    let finds_own = columns == 1 && !is_divided && own::are_summed::<T, V>(x);
     #[cfg(not(target_arch = "x86_64"))]
     let finds_own = false;
     let cuts_rows = !hands_on && !finds_own && !is_divided;
@@ -116,21 +102,8 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
     }
 
     let gradients = &*gradients;
-    #[cfg(target_arch = "x86_64")]
-    if K::PLAIN && finds_own {
-        // SAFETY: the columns of `x` are rows of the parameter, of one element.
-        let are_added = unsafe { own::add(x, gradients, shared.weights(), cuts, parts, are_far) };
-        if are_added {
-            return rows.finish();
-        }
-    }
     each_updates(parts, |place, part| {
         let RowPart { sums, scratch, .. } = part;
-        if K::PLAIN {
-            let own = cuts.of(place, x);
-            // SAFETY: the columns of `x` are rows of the parameter, of `columns` elements; each is of one part.
-            return unsafe { add(own, gradients, shared.weights(), width, large, scratch) };
-        }
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the sums are for the columns of `x`, of one element.
         let is_found =
@@ -297,52 +270,11 @@ unsafe fn add_scores<T: Float, V: Factor<T>, W: Width>(
     });
 }
 
-/// Adds what each row of data contributes to the rows of one thread, given its entries of these: its value times `changes` of the row
-/// of data.
-///
-/// # Safety
-///
-/// The columns of `own` are rows of the parameter, of `width.columns()` elements, and no other thread reads or writes those.
-#[inline(never)]
-unsafe fn add<T: Float, V: Factor<T>, W: Width>(
-    own: CsrView<'_, V>,
-    changes: &[T::Accumulator],
-    weights: RowWeights<'_, T>,
-    width: W,
-    large: bool,
-    scratch: &mut Vec<T::Accumulator>,
-) {
-    with_row_loops!(W, own.columns(), |ids| {
-        // In here, where the compiler sees it.
-        let columns = width.columns();
-        let weights = weights.of_size(columns);
-        for row in 0..own.n_rows() {
-            if W::IN_VECTORS && large {
-                weights.prefetch_each(row_ahead(own, ids, row));
-            }
-            let changes = &changes[row * columns..(row + 1) * columns];
-            let (ids, values) = row_of(own, ids, row);
-            // A copy that no other pointer leads to stays in registers.
-            width.with_rows(
-                scratch,
-                #[inline(always)]
-                |copy, _| {
-                    copy.copy_from_slice(changes);
-                    for (id, value) in entries(ids, values) {
-                        // SAFETY: promised by the caller.
-                        unsafe { weights.add_row(id.at(), copy, |change| value.times(change)) };
-                    }
-                },
-            );
-        }
-    });
-}
-
 /// Sums the gradients of the rows of one thread, given its entries of the rows of data, in the order of these.
 #[inline(never)]
 fn accumulate<T: Float, V: Factor<T>, W: Width>(
     own: CsrView<'_, V>,
-    (sums, slots): (&mut RowAccumulator<T::Accumulator>, Slots<'_>),
+    (sums, slots): (&mut RowAccumulator, Slots<'_>),
     gradients: &[T::Accumulator],
     width: W,
     scratch: &mut Vec<T::Accumulator>,
@@ -355,7 +287,7 @@ fn accumulate<T: Float, V: Factor<T>, W: Width>(
         }
         let gradient = &gradients[row * columns..(row + 1) * columns];
         let (ids, values) = row_of(own, ids, row);
-        // As in `add`.
+        // A copy that no other pointer leads to stays in registers.
         width.with_rows(
             scratch,
             #[inline(always)]

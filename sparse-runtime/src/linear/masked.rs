@@ -4,7 +4,6 @@
 //! loaded one by one, and those of a large table asked for ahead. Where sixteen are loaded, those of whole rows are asked for only in tables from
 //! `FAR_BYTES` on: loads that depend on nothing run as far ahead by themselves, since nothing here waits for a branch.
 
-use super::FAR_BYTES;
 use super::products::HandedOn;
 use super::rows::{LINES_AHEAD, prefetch_data, row_ahead_by};
 use crate::formats::{ColumnIdsView, CsrView};
@@ -19,6 +18,9 @@ use std::ops::Range;
 /// The entries of a row that are looked at together, from the row's beginning on, whichever stage they are of: the four sums take them in
 /// turn, so that each entry has its sum by its place.
 const TOGETHER: usize = 16;
+
+/// Bytes of a table from which on weights are asked for ahead where sixteen are loaded.
+const FAR_BYTES: usize = 1 << 24;
 
 /// The products of all rows of data, as [`sum_of_products`](super::products::sum_of_products) makes them. Tells whether it did: other types
 /// and processors, and the largest tables, are left to the caller.

@@ -1,5 +1,7 @@
 //! Slots of sums beside the weights and apart: the same bits.
 
+mod accuracy;
+
 use super::{Fixed, Scratch, any_rows, step};
 use crate::error::Result;
 use crate::formats::{Csr, CsrView};
@@ -111,7 +113,7 @@ fn slots_beside_weights_leave_the_bits() {
     hold(&AdaGrad { learning_rate, ..AdaGrad::default() }, true);
     hold(&Ftrl { learning_rate, ..Ftrl::default() }, true);
     hold(&Adam { learning_rate, lazy_update, ..Adam::default() }, true);
-    // A rule that only adds sums nothing.
+    // The sums of a rule that only adds lie apart.
     hold(&Sgd { learning_rate, ..Sgd::default() }, false);
     // Rows wait for steps that they have missed.
     hold(&Sgd { learning_rate, momentum: 0.5, ..Sgd::default() }, false);

@@ -1,21 +1,19 @@
-//! The step of a large batch on two threads, with the bits of one: rows of data are read by whoever comes first, and then each table is
-//! updated by one thread, in the order of the batch.
-//!
-//! A cache line that the other thread has written costs as much as half a row of data. So the gradients of a run of rows of data are
-//! neighbours, and so are the rows kept of one table: who updates the other table reads nothing else.
+//! The step of a large batch on two threads, with the bits of one: rows of data are read by whoever
+//! comes first; then one thread sums what each table gets, in the order of the batch, while nobody
+//! writes a row; and then each updates its tables.
 
-use super::visitors::{AddOwn, Ask, Keep, Read, Sizes};
+use super::visitors::{Ask, Read, Sizes, SumOwn};
 use super::{Reads, Rows, Tables, named};
 use crate::error::Result;
 use crate::lanes;
 use crate::linear::{Scratch, Width};
-use crate::optimizer::{RowCursor, SharedRows, UpdateKind};
+use crate::optimizer::{RowAccumulator, RowCursor, SharedRows, UpdateKind};
 use crate::prefetch::LINE;
 use crate::row_parts::{MAX_SLOTS, in_turn};
 use crate::team;
 use sparse_core::element::Float;
 use sparse_core::update_rules::UpdateRule;
-use std::mem::MaybeUninit;
+use std::mem::{self, MaybeUninit};
 use std::ops::Range;
 
 /// Each thread has tables of its own: of more threads the others would have none.
@@ -24,30 +22,15 @@ const MOST: usize = 2;
 /// The work of a row of data beside its elements, in about a quarter of a nanosecond.
 const WORK_OF_A_ROW: usize = 100;
 
-/// Rows of data between asking for the rows of a table and reading them: those that the other thread has written come from further
-/// away than memory that nobody has.
+/// Rows of data between asking for the rows of a table and reading them: those that the other
+/// thread has written in the step before come from further away than memory that nobody has.
 const FAR: usize = 12;
 
-/// The work, in about a quarter of a nanosecond, of a step by a rule that only adds, of so many rows of data, each of which keeps
-/// `kept_size` elements: 0 where nothing is kept, since a row of data is too little work then to be handed over.
-pub(super) fn work(n_rows: usize, kept_size: usize) -> usize {
-    if kept_size == 0 { 0 } else { n_rows.saturating_mul(kept_size + WORK_OF_A_ROW) }
-}
-
-/// Runs of neighbouring rows of data.
-#[derive(Clone, Copy)]
-struct Runs {
-    /// The rows of each but the last.
-    n_rows: usize,
-    /// The elements kept for one table by each.
-    apart: usize,
-}
-
-impl Runs {
-    fn rows(self, run: usize, count: usize) -> Range<usize> {
-        let first = run * self.n_rows;
-        first..count.min(first + self.n_rows)
-    }
+/// The work, in about a quarter of a nanosecond, of a step by a rule that only adds, of so many
+/// rows of data, each of which reads `inner_size` elements of inner products: 0 where there are
+/// none, since a row of data is too little work then to be handed over.
+pub(super) fn work(n_rows: usize, inner_size: usize) -> usize {
+    if inner_size == 0 { 0 } else { n_rows.saturating_mul(inner_size + WORK_OF_A_ROW) }
 }
 
 impl<P, R, T, K, W, const N: usize, const M: usize> Tables<'_, P, R, T, K, W, N, M>
@@ -58,57 +41,46 @@ where
     K: UpdateKind,
     W: Width,
 {
-    /// As [`add_together`](Self::add_together), which keeps `kept_size` elements of each row of data.
+    /// As [`sum_together`](Self::sum_together), of rows that never wait for steps.
     #[inline(never)]
-    pub(super) fn add_in_parts<F: Fn(usize) -> [usize; N] + Sync>(
+    pub(super) fn sum_in_parts<F: Fn(usize) -> [usize; N] + Sync>(
         &mut self,
-        kept_size: usize,
         rows: &Rows<F>,
         scratch: &mut Scratch<T>,
         row_function: &mut impl FnMut(usize, &mut [T], &mut [T]) -> T,
     ) -> Result<f64> {
-        let (width, bounds, count) = (self.width, self.bounds, rows.count);
+        let (bounds, count) = (self.bounds, rows.count);
+        let sizes = Sizes::of::<P, M>(self.width);
         let n_rows = count.div_ceil(MAX_SLOTS).max(1);
-        let runs = Runs { n_rows, apart: n_rows * width.columns() };
         let n_runs = count.div_ceil(n_rows);
-        let Scratch { gradients: numbers, factors: kept, .. } = scratch;
-        let numbers = of_len(numbers, count * M);
-        let kept = of_len(kept, n_runs * n_rows * kept_size);
+        let rows_of = |run: usize| run * n_rows..count.min((run + 1) * n_rows);
+        let numbers = of_len(&mut scratch.gradients, count * M);
         let mut chunks = [const { None }; MAX_SLOTS];
-        let both = numbers.chunks_mut(n_rows * M).zip(kept.chunks_mut(n_rows * kept_size));
-        chunks.iter_mut().zip(both).for_each(|(chunk, both)| *chunk = Some(both));
+        let runs = numbers.chunks_mut(n_rows * M);
+        chunks.iter_mut().zip(runs).for_each(|(chunk, run)| *chunk = Some(run));
 
-        let mut sizes = Sizes::of::<P, M>(width).into_iter();
-        let shared = self.rows.each_mut().map(|rows| rows.shared(sizes.next().unwrap_or_default()));
-        let shared = &shared;
+        let shared = self.shared(&sizes);
         let mut total: Result<f64> = Ok(0.0);
         in_turn(
             &mut [(); MOST],
             n_runs,
             &mut chunks[..n_runs],
             |(), run, chunk| {
-                let Some((numbers, kept)) = chunk else { return };
+                let Some(numbers) = chunk else { return };
                 lanes::wide(
                     #[inline(always)]
                     || {
-                        let cursors = cursors(shared, &Sizes::of::<P, M>(width));
-                        read::<P, _, _, _, _, N, M>(
-                            cursors,
-                            rows,
-                            bounds,
-                            (run, runs),
-                            numbers,
-                            kept,
-                        );
+                        let cursors = cursors(&shared, &sizes);
+                        read::<P, _, _, _, _, N, M>(cursors, rows, bounds, rows_of(run), numbers);
                     },
                 );
             },
             |run, chunk| {
-                let Some((numbers, _)) = chunk else { return };
+                let Some(numbers) = chunk else { return };
                 let Ok(mut sum) = total else { return };
                 total = (|| {
                     let numbers = numbers.as_chunks_mut::<M>().0.iter_mut();
-                    for (row, numbers) in runs.rows(run, count).zip(numbers) {
+                    for (row, numbers) in rows_of(run).zip(numbers) {
                         named(rows, row, &bounds)?;
                         sum += row_function(row, numbers, &mut [T::zero(); M]).as_f64();
                     }
@@ -117,28 +89,59 @@ where
             },
         );
         let total = total?;
-        let chunks = &chunks;
-        team::each(&mut [(); MOST], |part, ()| {
+        let chunks = &chunks[..n_runs];
+
+        // Out of the tables while these are read; the stand-ins allocate nothing.
+        let mut sums = self.rows.each_mut().map(|rows| {
+            let mut sums = mem::replace(rows.sums_mut(), RowAccumulator::new(0, 0));
+            // A step that panicked may have left some.
+            sums.clear();
+            sums
+        });
+        let shared = self.shared(&sizes);
+        let mut parts: [[Option<&mut RowAccumulator>; N]; MOST] =
+            std::array::from_fn(|_| std::array::from_fn(|_| None));
+        for (table, sums) in sums.iter_mut().enumerate() {
+            parts[table % MOST][table] = Some(sums);
+        }
+        team::each(&mut parts, |_, own| {
             lanes::wide(
                 #[inline(always)]
                 || {
-                    let cursors = cursors(shared, &Sizes::of::<P, M>(width));
-                    for (run, chunk) in chunks[..n_runs].iter().enumerate() {
-                        let Some((numbers, kept)) = chunk else { return };
-                        let at = (run, runs);
-                        match part {
-                            0 => add::<P, _, _, _, _, _, N, M, 0>(
-                                cursors, width, rows, bounds, at, numbers, kept,
-                            ),
-                            _ => add::<P, _, _, _, _, _, N, M, 1>(
-                                cursors, width, rows, bounds, at, numbers, kept,
-                            ),
-                        }
+                    let cursors = cursors(&shared, &sizes);
+                    for (run, chunk) in chunks.iter().enumerate() {
+                        let Some(numbers) = chunk else { return };
+                        sum::<P, _, _, _, _, N, M>(
+                            cursors,
+                            own,
+                            rows,
+                            bounds,
+                            rows_of(run),
+                            numbers,
+                        );
                     }
                 },
             );
         });
+        team::each(&mut parts, |_, own| {
+            for (rows, sums) in shared.iter().zip(own) {
+                if let Some(sums) = sums {
+                    // SAFETY: these are the table's sums, and no other thread has it.
+                    unsafe { rows.update_summed(sums) };
+                    sums.clear();
+                }
+            }
+        });
+        for (rows, sums) in self.rows.iter_mut().zip(sums) {
+            *rows.sums_mut() = sums;
+        }
         Ok(total)
+    }
+
+    /// The rows for several threads.
+    fn shared(&mut self, sizes: &[usize; N]) -> [SharedRows<'_, R, T, K>; N] {
+        let mut sizes = sizes.iter();
+        self.rows.each_mut().map(|rows| rows.shared(sizes.next().copied().unwrap_or_default()))
     }
 }
 
@@ -152,7 +155,7 @@ fn of_len<T: Float>(memory: &mut Vec<T>, len: usize) -> &mut [T] {
     &mut memory[first..][..len]
 }
 
-/// The rows that the calling thread reads, and of its own tables updates. A loop, as in [`Tables::cursors`].
+/// The rows that the calling thread reads. A loop, as in [`Tables::cursors`].
 #[inline(always)]
 fn cursors<'a, R: UpdateRule, T: Float, K: UpdateKind, const N: usize>(
     shared: &'a [SharedRows<'_, R, T, K>; N],
@@ -166,15 +169,14 @@ fn cursors<'a, R: UpdateRule, T: Float, K: UpdateKind, const N: usize>(
     unsafe { std::mem::transmute_copy(&cursors) }
 }
 
-/// Reads the numbers of a run of rows of data, and keeps the rows of their inner products.
+/// Reads the numbers of some rows of data.
 #[inline(always)]
 fn read<P, R, T, K, F, const N: usize, const M: usize>(
     cursors: [RowCursor<'_, R, T, K>; N],
     rows: &Rows<F>,
     bounds: [usize; N],
-    (run, runs): (usize, Runs),
+    of_run: Range<usize>,
     numbers: &mut [T],
-    kept: &mut [T],
 ) where
     P: Reads<N, M>,
     R: UpdateRule,
@@ -182,10 +184,8 @@ fn read<P, R, T, K, F, const N: usize, const M: usize>(
     K: UpdateKind,
     F: Fn(usize) -> [usize; N],
 {
-    let count = rows.count;
-    let numbers = numbers.as_chunks_mut::<M>().0.iter_mut().enumerate();
-    for (row, (at, numbers)) in runs.rows(run, count).zip(numbers) {
-        if row + FAR < count {
+    for (row, numbers) in of_run.zip(numbers.as_chunks_mut::<M>().0) {
+        if row + FAR < rows.count {
             P::each(&mut Ask { cursors, ids: (rows.ids)(row + FAR), asked: [true; N] });
         }
         // Who takes the run refuses it.
@@ -193,46 +193,34 @@ fn read<P, R, T, K, F, const N: usize, const M: usize>(
         let mut read = Read { cursors, ids, numbers: [T::zero(); M] };
         P::each(&mut read);
         *numbers = read.numbers;
-        P::each(&mut Keep { cursors, ids, at, apart: runs.apart, kept: &mut *kept });
     }
 }
 
-/// Adds to each second table, from `PART` on, what a run of rows of data contributes.
+/// Adds what some rows of data contribute to the sums of the tables that a thread has.
 #[inline(always)]
-fn add<P, R, T, K, W, F, const N: usize, const M: usize, const PART: usize>(
-    cursors: [RowCursor<'_, R, T, K>; N],
-    width: W,
+fn sum<'c, P, R, T, K, F, const N: usize, const M: usize>(
+    cursors: [RowCursor<'c, R, T, K>; N],
+    own: &mut [Option<&'c mut RowAccumulator>; N],
     rows: &Rows<F>,
     bounds: [usize; N],
-    (run, runs): (usize, Runs),
+    of_run: Range<usize>,
     numbers: &[T],
-    kept: &[T],
 ) where
     P: Reads<N, M>,
     R: UpdateRule,
     T: Float<Accumulator = T>,
     K: UpdateKind,
-    W: Width,
     F: Fn(usize) -> [usize; N],
 {
-    let (count, apart) = (rows.count, runs.apart);
-    let asked = std::array::from_fn(|table| table % 2 == PART);
-    let numbers = numbers.as_chunks::<M>().0.iter().enumerate();
-    for (row, (at, numbers)) in runs.rows(run, count).zip(numbers) {
-        if row + FAR < count {
+    // A row of a table that is not this thread's is read for the other one of an inner product.
+    let asked = std::array::from_fn(|table| own[table].is_none());
+    for (row, numbers) in of_run.zip(numbers.as_chunks::<M>().0) {
+        if row + FAR < rows.count {
             P::each(&mut Ask { cursors, ids: (rows.ids)(row + FAR), asked });
         }
         // All were compared when their numbers were taken.
         let Ok(ids) = named(rows, row, &bounds) else { return };
-        P::each(&mut AddOwn::<_, _, _, _, N, PART> {
-            cursors,
-            ids,
-            numbers,
-            at,
-            apart,
-            kept,
-            width,
-        });
+        P::each(&mut SumOwn { cursors, sums: own, ids, numbers });
     }
 }
 
@@ -307,8 +295,8 @@ mod tests {
             let lent = updater.rows_of::<Plain, 5>(weights).unwrap();
             let mut lent = Tables::<Numbers, _, _, _, _, 5, 3>::new(lent, width).unwrap();
             losses.push(match in_parts {
-                true => lent.add_in_parts(4 * SIZE, &rows, &mut scratch, &mut row_function),
-                false => lent.add_together(3 + 4 * SIZE, &rows, &mut scratch, &mut row_function),
+                true => lent.sum_in_parts(&rows, &mut scratch, &mut row_function),
+                false => lent.sum_together(&rows, &mut row_function),
             });
             updater.end_step().unwrap();
         }

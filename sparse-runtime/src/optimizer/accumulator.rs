@@ -1,4 +1,7 @@
 //! The gradient of a batch by rows: a persistent map from rows to slots, no sorting, no hashing.
+//!
+//! Sums are `f64`, whatever the element: the sum of a column that a million samples share would
+//! lose the terms of the last ones in `f32`.
 
 #[cfg(target_arch = "x86_64")]
 mod own;
@@ -15,7 +18,7 @@ use std::marker::PhantomData;
 /// rows touched, and one row of values a slot. Adding and clearing cost O(1). Nothing is allocated once
 /// the largest batch has been seen, but for a new map each time that 2³¹ rows were touched.
 #[derive(Clone, Debug)]
-pub struct RowAccumulator<T> {
+pub struct RowAccumulator {
     /// Row → `first` + its slot where the batch has touched the row, else less than `first`: what earlier batches left there, so that
     /// nobody goes back to take it away.
     slots: Aligned<u32>,
@@ -24,7 +27,7 @@ pub struct RowAccumulator<T> {
     /// The rows touched, in the order of their slots, at most `MOST_ROWS`. Invariant: each is below `slots.len()`.
     rows: Vec<usize>,
     /// Invariant: `rows.len() * row_size` values.
-    values: Vec<T>,
+    values: Vec<f64>,
     n_rows: usize,
     row_size: usize,
 }
@@ -105,10 +108,17 @@ impl Slots<'_> {
     }
 }
 
-/// The rows that a batch may touch: their sums alone would take 8 GiB.
+/// The product of a value and a factor, as it is added to a sum: exact where both are of 24 bits or
+/// fewer.
+#[inline(always)]
+pub(crate) fn term<T: Float, V: Factor<T>>(value: V, factor: T::Accumulator) -> f64 {
+    if V::IS_UNIT { factor.as_f64() } else { value.number().as_f64() * factor.as_f64() }
+}
+
+/// The rows that a batch may touch: their sums alone would take 16 GiB.
 const MOST_ROWS: usize = (1 << 31) - 1;
 
-impl<T: Float> RowAccumulator<T> {
+impl RowAccumulator {
     /// For a table of `n_rows` rows of `row_size` elements. Allocates the map at the first use.
     pub fn new(n_rows: usize, row_size: usize) -> Self {
         RowAccumulator {
@@ -139,7 +149,7 @@ impl<T: Float> RowAccumulator<T> {
     ///
     /// If there is no such slot.
     #[inline(always)]
-    pub fn sums(&self, slot: usize) -> &[T] {
+    pub fn sums(&self, slot: usize) -> &[f64] {
         &self.values[slot * self.row_size..(slot + 1) * self.row_size]
     }
 
@@ -151,7 +161,7 @@ impl<T: Float> RowAccumulator<T> {
 
     /// The sums: one row for each of [`rows`](Self::rows), in that order.
     #[inline]
-    pub fn values(&self) -> &[T] {
+    pub fn values(&self) -> &[f64] {
         &self.values
     }
 
@@ -161,7 +171,7 @@ impl<T: Float> RowAccumulator<T> {
     ///
     /// If there is no such row.
     #[inline(always)]
-    pub fn row_mut(&mut self, row: usize) -> &mut [T] {
+    pub fn row_mut(&mut self, row: usize) -> &mut [f64] {
         assert!(row < self.n_rows, "row {row} of {}", self.n_rows);
         // SAFETY: checked above.
         unsafe { self.row_mut_unchecked(row) }
@@ -173,7 +183,7 @@ impl<T: Float> RowAccumulator<T> {
     ///
     /// `row` is below the number of rows given to [`new`](Self::new).
     #[inline(always)]
-    pub unsafe fn row_mut_unchecked(&mut self, row: usize) -> &mut [T] {
+    pub unsafe fn row_mut_unchecked(&mut self, row: usize) -> &mut [f64] {
         if self.slots.is_empty() {
             self.allocate();
         }
@@ -214,17 +224,17 @@ impl<T: Float> RowAccumulator<T> {
     ///
     /// As for [`add_each`](Self::add_each), and `gradient` has `row_size` elements.
     #[inline(always)]
-    pub(crate) unsafe fn add_outer<I: ColumnId, F: Float<Accumulator = T>, V: Factor<F>>(
+    pub(crate) unsafe fn add_outer<I: ColumnId, T: Float, V: Factor<T>>(
         &mut self,
         slots: Slots<'_>,
         entries: impl ExactSizeIterator<Item = (I, V)>,
-        gradient: &[T],
+        gradient: &[T::Accumulator],
     ) {
         // SAFETY: promised by the caller.
         unsafe {
             self.add_each(slots, entries, gradient.len(), |sums, value| {
                 for (sum, gradient) in sums.iter_mut().zip(gradient) {
-                    *sum += value.times(*gradient);
+                    *sum += term::<T, V>(value, *gradient);
                 }
             });
         }
@@ -242,7 +252,7 @@ impl<T: Float> RowAccumulator<T> {
         slots: Slots<'_>,
         entries: impl ExactSizeIterator<Item = (I, V)>,
         row_size: usize,
-        mut add: impl FnMut(&mut [T], V),
+        mut add: impl FnMut(&mut [f64], V),
     ) {
         /// Elements of a row that are written as if it were new, whether it is or not: beyond the last row they mean nothing, and the number
         /// stays what it was. Which rows are new is chance, and a processor that guesses waits for a cache line to learn that it was wrong.
@@ -318,7 +328,7 @@ impl<T: Float> RowAccumulator<T> {
         let slot = self.rows.len();
         assert!(slot < MOST_ROWS, "2^31 rows in one batch");
         self.rows.push(row);
-        self.values.resize(self.rows.len() * self.row_size, T::zero());
+        self.values.resize(self.rows.len() * self.row_size, 0.0);
         self.slots[row] = self.first + slot as u32;
         slot
     }
@@ -330,7 +340,7 @@ mod tests {
 
     #[test]
     fn sums_by_row_in_the_order_of_the_first_touch() {
-        let mut sums = RowAccumulator::<f64>::new(5, 2);
+        let mut sums = RowAccumulator::new(5, 2);
         for (row, value) in [(4, 1.0), (0, 2.0), (4, 4.0)] {
             for (sum, factor) in sums.row_mut(row).iter_mut().zip([1.0, 10.0]) {
                 *sum += factor * value;
@@ -347,7 +357,7 @@ mod tests {
     /// Through the batch after which numbers start again.
     #[test]
     fn what_earlier_batches_left_is_not_read() {
-        let mut sums = RowAccumulator::<f32>::new(4, 1);
+        let mut sums = RowAccumulator::new(4, 1);
         sums.first = MOST_ROWS as u32 - 3;
         for batch in 0..4 {
             let slots = sums.own_slots();
@@ -359,7 +369,7 @@ mod tests {
                     })
                 };
             }
-            let expected: (&[usize], &[f32]) = match batch {
+            let expected: (&[usize], &[f64]) = match batch {
                 3 => (&[3], &[3.0]),
                 batch => (&[batch, 3], &[1.0, 2.0]),
             };
@@ -372,12 +382,12 @@ mod tests {
     #[test]
     #[should_panic(expected = "row 5 of 5")]
     fn a_row_outside_the_table_is_refused() {
-        RowAccumulator::<f32>::new(5, 1).row_mut(5);
+        RowAccumulator::new(5, 1).row_mut(5);
     }
 
     #[test]
     fn rows_without_elements() {
-        let mut sums = RowAccumulator::<f32>::new(3, 0);
+        let mut sums = RowAccumulator::new(3, 0);
         assert!(sums.row_mut(1).is_empty());
         assert_eq!(sums.rows(), [1]);
     }

@@ -3,7 +3,6 @@
 use super::memory::Places;
 use super::rows::{StateOf, StepOf, UpdateKind, on_weight};
 use crate::lanes;
-use crate::linear::Width;
 use crate::prefetch::prefetch_row;
 use sparse_core::element::Float;
 use sparse_core::update_rules::{StateBlock, Step, UpdateRule};
@@ -127,29 +126,6 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
     ) {
         // SAFETY: promised by the caller.
         add_each(unsafe { self.weights_to_add_to(row, given.len()) }, given, change);
-    }
-
-    /// [`add_row`](Self::add_row) of a row that is as wide as `width`, which the compiler may know: in registers, since it does not see that
-    /// `given` lies elsewhere.
-    ///
-    /// # Safety
-    ///
-    /// As there.
-    #[inline(always)]
-    pub(crate) unsafe fn add_whole_row(
-        self,
-        width: impl Width,
-        row: usize,
-        given: &[T::Accumulator],
-        change: impl Fn(T::Accumulator) -> T::Accumulator,
-    ) {
-        // SAFETY: promised by the caller.
-        let weights = unsafe { self.weights_to_add_to(row, given.len()) };
-        width.in_registers(
-            weights,
-            #[inline(always)]
-            |weights| add_each(weights, given, &change),
-        );
     }
 
     /// The weights of a row of so many, of a rule that only adds to them.
@@ -417,18 +393,14 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         (weights_rest, states_rest, given_rest)
     }
 
-    /// Updates some rows, each with its gradient: `row_size` elements of `grads`. In one copy for a rule, whoever has summed gradients.
+    /// Updates some rows, each with its gradient, which is rounded once: `row_size` elements of
+    /// `grads`. In one copy for a rule, whoever has summed gradients.
     ///
     /// # Safety
     ///
     /// Each row is below `n_rows` and named once, `row_size` is that of the rows, and there are so many gradients.
     #[inline(never)]
-    pub(super) unsafe fn update_rows(
-        self,
-        row_size: usize,
-        rows: &[usize],
-        grads: &[T::Accumulator],
-    ) {
+    pub(super) unsafe fn update_rows(self, row_size: usize, rows: &[usize], grads: &[f64]) {
         /// Rows that are updated while the memory of as many more is asked for.
         const TOGETHER: usize = 32;
         if row_size == 1 {
@@ -445,7 +417,7 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
                         *rows.get_unchecked(place)
                     },
                     #[inline(always)]
-                    |place| *grads.get_unchecked(place),
+                    |place| T::Accumulator::of(*grads.get_unchecked(place)),
                 );
             }
             return;
@@ -465,7 +437,11 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
                     for (place, row) in rows.iter().enumerate() {
                         let grad = &grads[place * row_size..(place + 1) * row_size];
                         // SAFETY: promised by the caller.
-                        unsafe { self.update_row_in_eights(*row, grad, |grad, _| grad) };
+                        unsafe {
+                            self.update_row_in_eights(*row, grad, |grad, _| {
+                                T::Accumulator::of(grad)
+                            });
+                        }
                     }
                 }
             },

@@ -184,6 +184,28 @@ pub(super) fn add_all<T: Float>(factor: T::Accumulator, values: &mut [T], grad: 
 }
 
 impl<R: UpdateRule, T: Float> Updater<R, T> {
+    /// Takes out `count` sums of the gradient of a dense parameter over the rows of a batch, to be
+    /// [put back](Self::put_sums): all are -0, to which adding is no work where the compiler sees
+    /// it. O(count); allocates where a parameter's sums are more than before.
+    #[inline]
+    pub fn take_sums(&mut self, parameter: usize, count: usize) -> Vec<f64> {
+        let record = self.parameters.get_mut(parameter);
+        let mut sums =
+            record.map(|record| std::mem::take(&mut record.dense_sums)).unwrap_or_default();
+        sums.clear();
+        sums.resize(count, -0.0);
+        sums
+    }
+
+    /// Puts sums back that were [taken out](Self::take_sums), rounded into a gradient. O(sums).
+    #[inline]
+    pub fn put_sums(&mut self, parameter: usize, sums: Vec<f64>, gradient: &mut [T]) {
+        gradient.iter_mut().zip(&sums).for_each(|(gradient, sum)| *gradient = T::of(*sum));
+        if let Some(record) = self.parameters.get_mut(parameter) {
+            record.dense_sums = sums;
+        }
+    }
+
     /// [`take_dense`](Self::take_dense) of a parameter of `N` elements.
     ///
     /// # Errors

@@ -69,7 +69,7 @@ mod touched;
 mod updater;
 
 pub use accumulator::RowAccumulator;
-pub(crate) use accumulator::Slots;
+pub(crate) use accumulator::{Slots, term};
 pub(crate) use cursor::{ReadRows, RowCursor};
 pub use dense_steps::{DenseSteps, FewSteps, FixedSteps};
 pub use error::OptimizerError;

@@ -112,7 +112,7 @@ mod sealed {
 pub struct RowUpdater<'a, R: UpdateRule, T: Float, K: UpdateKind = General> {
     pub(super) memory: Memory<'a, T, StateOf<R, T>, K>,
     pub(super) settling: Settling<'a, R, T>,
-    pub(super) sums: &'a mut RowAccumulator<T::Accumulator>,
+    pub(super) sums: &'a mut RowAccumulator,
     pub(super) finished: &'a mut bool,
     pub(super) step: StepOf<R, T>,
     /// Of a `Plain` rule, else 0.
@@ -257,7 +257,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
 
     /// The sums of the batch's gradients by rows.
     #[inline(always)]
-    pub(crate) fn sums_mut(&mut self) -> &mut RowAccumulator<T::Accumulator> {
+    pub(crate) fn sums_mut(&mut self) -> &mut RowAccumulator {
         self.sums
     }
 
@@ -387,7 +387,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     ///
     /// If there is no such row.
     #[inline(always)]
-    pub fn accumulate(&mut self, row: usize) -> &mut [T::Accumulator] {
+    pub fn accumulate(&mut self, row: usize) -> &mut [f64] {
         self.sums.row_mut(row)
     }
 
@@ -397,7 +397,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     ///
     /// `row < self.n_rows()`.
     #[inline(always)]
-    pub unsafe fn accumulate_unchecked(&mut self, row: usize) -> &mut [T::Accumulator] {
+    pub unsafe fn accumulate_unchecked(&mut self, row: usize) -> &mut [f64] {
         // SAFETY: the accumulator was made for `n_rows` rows.
         unsafe { self.sums.row_mut_unchecked(row) }
     }

@@ -112,7 +112,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> SharedRows<'a, R, T, K> {
     ///
     /// The sums are of as many rows as the parameter has, of as many elements, and no other thread reads or writes
     /// those that were summed.
-    pub(crate) unsafe fn update_summed(&self, sums: &RowAccumulator<T::Accumulator>) {
+    pub(crate) unsafe fn update_summed(&self, sums: &RowAccumulator) {
         // SAFETY: promised by the caller.
         unsafe {
             self.cursor.update_rows(sums.row_size(), sums.rows(), sums.values());
@@ -168,7 +168,7 @@ impl<T> Copy for RowWeights<'_, T> {}
 unsafe impl<T: Float> Sync for RowWeights<'_, T> {}
 
 impl<'a, T: Float> RowWeights<'a, T> {
-    /// Rows of weights that nobody writes: not to be [added to](Self::add_row).
+    /// Rows of weights that nobody writes.
     #[inline(always)]
     pub(crate) fn reading<const S: usize>(rows: &'a [[T; S]]) -> Self {
         RowWeights {
@@ -212,27 +212,6 @@ impl<T: Float> RowWeights<'_, T> {
     #[inline(always)]
     pub(crate) fn prefetch(self, row: usize) {
         prefetch_row(self.at(row).cast(), self.row_size * size_of::<T>());
-    }
-
-    /// `weight += change(given)` for each element of a row and of `given`.
-    ///
-    /// # Safety
-    ///
-    /// `row < n_rows`, `given` has `row_size` elements, the rows may be [written](Self::reading), and no other thread reads or writes the row
-    /// meanwhile.
-    #[inline(always)]
-    pub(crate) unsafe fn add_row(
-        self,
-        row: usize,
-        given: &[T::Accumulator],
-        change: impl Fn(T::Accumulator) -> T::Accumulator,
-    ) {
-        debug_assert_eq!(given.len(), self.row_size);
-        // SAFETY: promised by the caller; the invariant. The only reference to the row, for the length of this call.
-        let weights = unsafe { slice::from_raw_parts_mut(self.at(row), given.len()) };
-        for (weight, given) in weights.iter_mut().zip(given) {
-            super::rows::on_weight(weight, |weight| *weight += change(*given));
-        }
     }
 }
 

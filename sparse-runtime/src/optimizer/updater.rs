@@ -16,6 +16,7 @@ use sparse_core::storage::Storage;
 use sparse_core::update_rules::{
     Idle, IdleHistory, IdleMap, LazyUpdate, StateBlock, Step, UpdateRule,
 };
+use std::marker::PhantomData;
 
 /// Runs of equal idle maps after which tables are flushed and the history starts afresh: some 80 MB, 190 of maps as large as Adam's.
 const MAX_RUNS: usize = 1 << 20;
@@ -117,11 +118,15 @@ pub(super) struct Record<T, S> {
     pub(super) base: u64,
     /// Of a lazy table: see `RowUpdater::touched`. Complete while rows are lent with `last` alone.
     pub(super) touched: TouchedRows,
-    pub(super) sums: RowAccumulator<T>,
+    pub(super) sums: RowAccumulator,
+    /// Of a dense parameter: the sums of its gradient, between steps that
+    /// [take](Updater::take_sums) them.
+    pub(super) dense_sums: Vec<f64>,
     /// Updated in this step (asked for in mode `Dense` only).
     pub(super) finished: bool,
     /// The table that states and missed steps are of, once there are some.
     pub(super) table: Option<Owner>,
+    pub(super) accumulator: PhantomData<T>,
 }
 
 impl<T, S: StateBlock<T>> Record<T, S> {
@@ -199,8 +204,10 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                 base: 0,
                 touched: TouchedRows::default(),
                 sums: RowAccumulator::new(spec.n_rows, spec.row_size),
+                dense_sums: Vec::new(),
                 finished: false,
                 table: None,
+                accumulator: PhantomData,
                 spec,
             });
         }

@@ -1,3 +1,4 @@
+use super::terms::Visited as _;
 use super::*;
 use crate::formats::{Csr, Dense};
 use crate::optimizer::ParameterSpec;
@@ -31,7 +32,8 @@ fn steps<R: UpdateRule, const SIZE: usize>(rule: &R, n_parts: usize) -> Result<V
                 match n_parts {
                     1 => of_size(rows, $terms, width, 1, (&mut scratch, &mut parts)),
                     _ => {
-                        in_parts(n_parts, &mut rows, $terms, width, &mut parts);
+                        let bounds = Bounds::of(n_parts, ROWS, &|place, of| $terms.sample(place, of));
+                        in_parts(n_parts, &bounds, &mut rows, $terms, width, &mut parts);
                         rows.finish();
                     }
                 }
@@ -99,4 +101,22 @@ fn sizes_have_the_sums_of_any() {
             assert_eq!([of(1), of(3)], [-0.5 * (added(0) + added(2)), -0.5 * added(1)], "{size}");
         }
     }
+}
+
+/// A row that a million ids name, and the step of each is far below the last digit of the weight.
+#[test]
+fn n1b_a_row_that_many_terms_name_has_one_step() {
+    let n_terms = 1 << 20;
+    let ids = Dense::new([n_terms], vec![1u32; n_terms]).unwrap();
+    let added = Dense::full([n_terms, 1], -2.0 / n_terms as f32);
+    let spec = ParameterSpec::new("w", 2, 1, Some(Storage::RowSparse));
+    let rule = Sgd { learning_rate: 1.0, ..Sgd::default() };
+    let mut updater = Updater::<_, f32>::new(rule, vec![spec]).unwrap();
+    let mut table = Table::from_values(1, &[1.0, 1000.0]);
+    updater.begin_step().unwrap();
+    let terms = Taken { ids: ids.view(), added: added.view() };
+    let scratch = &mut Scratch::default();
+    update(0, &mut table, &mut updater, terms, Parallel::Threads(2), scratch).unwrap();
+    updater.end_step().unwrap();
+    assert_eq!(table.values(), [1.0, 1002.0]);
 }

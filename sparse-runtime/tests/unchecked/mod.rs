@@ -499,13 +499,13 @@ fn rows_of_a_parameter() {
 
 #[test]
 fn sums_by_row() {
-    let mut sums = RowAccumulator::<f32>::new(5, 2);
+    let mut sums = RowAccumulator::new(5, 2);
     for round in 1..3 {
         for (row, value) in [(4, 1.0), (0, 2.0), (4, 0.5)] {
-            sums.row_mut(row)[1] += value * round as f32;
+            sums.row_mut(row)[1] += value * f64::from(round);
         }
         assert_eq!(sums.rows(), [4, 0]);
-        assert_eq!(sums.values(), [0.0, 1.5, 0.0, 2.0].map(|value| value * round as f32));
+        assert_eq!(sums.values(), [0.0, 1.5, 0.0, 2.0].map(|value| value * f64::from(round)));
         sums.clear();
     }
 }

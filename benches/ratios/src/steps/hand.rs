@@ -349,11 +349,14 @@ pub unsafe fn block<const BLOCK: usize, const STRIDE: usize>(
 ///
 /// # Safety
 ///
-/// `column` is below the width for which the table was made, with `WITH_SLOT` elements for each.
+/// `column` is below the width for which the table was made, with `STRIDE` elements for each.
 #[inline(always)]
-unsafe fn block_of_slot(table: &mut [f32], column: u32) -> &mut [u32; WITH_SLOT] {
+unsafe fn block_of_slot<const STRIDE: usize>(
+    table: &mut [f32],
+    column: u32,
+) -> &mut [u32; STRIDE] {
     // SAFETY: promised by the caller.
-    unsafe { &mut *table.as_mut_ptr().add(column as usize * WITH_SLOT).cast() }
+    unsafe { &mut *table.as_mut_ptr().add(column as usize * STRIDE).cast() }
 }
 
 /// The product of a row with the weights: four sums, so that an addition need not wait for the one before it.
@@ -441,11 +444,18 @@ fn one_by_one<const BLOCK: usize, R: Rule<BLOCK>, V: Value>(
 
 /// Numbers from the block of one column to that of the next in tables of larger batches of rules with state: the last one is the slot of the
 /// column's sum, in a line of the cache that is read for the weight.
-const WITH_SLOT: usize = 4;
+pub const WITH_SLOT: usize = 4;
+
+/// The same of a rule without state.
+const WITH_ONE: usize = 2;
 
 /// The numbers from weight to weight in a table for batches of `size` rows.
 pub fn stride_of<const BLOCK: usize>(size: usize) -> usize {
-    if size == 1 || BLOCK == 1 { BLOCK } else { WITH_SLOT }
+    match (size, BLOCK) {
+        (1, _) => BLOCK,
+        (_, 1) => WITH_ONE,
+        _ => WITH_SLOT,
+    }
 }
 
 /// Columns of a batch between asking for the block of one and updating it.
@@ -460,7 +470,7 @@ pub struct Batches {
     grads: Vec<f32>,
     /// A slot is `first` + the place in `touched`; less than `first` of a column that the batch has not touched.
     first: u32,
-    touched: Vec<(u32, f32)>,
+    touched: Vec<(u32, f64)>,
 }
 
 impl Batches {
@@ -468,37 +478,17 @@ impl Batches {
         Batches { size, grads: Vec::new(), first: 1, touched: Vec::new() }
     }
 
-    /// All scores of a batch, then its updates; SGD adds what each row of data contributes in its turn.
+    /// SGD, whose steps would be rounded away one by one where a batch is large. The table has
+    /// [`WITH_ONE`] numbers for each column.
     #[inline(never)]
     pub fn sgd<V: Value>(&mut self, x: Log<'_, V>, table: &mut [f32], rate: f32) -> f64 {
-        let mut losses = Losses::new();
-        // What the scores have read is out of the core's caches when it is written.
-        let is_far = table.len() > 1 << 22 && self.size > 1 << 11;
-        for first in (0..x.n_rows()).step_by(self.size) {
-            let rows = first..x.n_rows().min(first + self.size);
-            self.score::<1, V>(x, table, rows.clone(), rows.len(), &mut losses);
-            for (row, grad) in rows.zip(&self.grads) {
-                x.ask(row);
-                if is_far && row + AHEAD < x.n_rows() {
-                    for &column in x.row(row + AHEAD).0 {
-                        prefetch(table, column as usize);
-                    }
-                }
-                let (columns, values) = x.row(row);
-                let step = rate * grad;
-                for (&column, value) in columns.iter().zip(values) {
-                    // SAFETY: as in `product`.
-                    unsafe { block::<1, 1>(table, column)[0] -= value.times(step) };
-                }
-            }
-        }
-        losses.total()
+        self.any::<1, WITH_ONE, Sgd, V>(x, table, &mut Sgd(rate))
     }
 
     /// Any rule: the gradient of a column is summed before its one update, while the lines that the scores have read are at hand. The table has
-    /// [`WITH_SLOT`] numbers for each column.
+    /// `STRIDE` numbers for each column. Sums are `f64`, as those of the library.
     #[inline(never)]
-    pub fn any<const BLOCK: usize, R: Rule<BLOCK>, V: Value>(
+    pub fn any<const BLOCK: usize, const STRIDE: usize, R: Rule<BLOCK>, V: Value>(
         &mut self,
         x: Log<'_, V>,
         table: &mut [f32],
@@ -510,7 +500,7 @@ impl Batches {
             self.touched.clear();
             for start in rows.clone().step_by(TOGETHER) {
                 let block = start..rows.end.min(start + TOGETHER);
-                self.score::<WITH_SLOT, V>(x, table, block.clone(), rows.len(), &mut losses);
+                self.score::<STRIDE, V>(x, table, block.clone(), rows.len(), &mut losses);
                 for (row, grad) in block.zip(&self.grads) {
                     let (columns, values) = x.row(row);
                     self.touched.reserve(columns.len() + 1);
@@ -520,10 +510,10 @@ impl Batches {
                         // leaves it for the next.
                         // SAFETY: as in `product`; there is room for one place more than columns.
                         unsafe {
-                            let slot = &mut block_of_slot(table, column)[WITH_SLOT - 1];
+                            let slot = &mut block_of_slot::<STRIDE>(table, column)[STRIDE - 1];
                             let place = (slot.wrapping_sub(self.first) as usize).min(len);
                             *touched.add(len) = (column, 0.0);
-                            (*touched.add(place)).1 += value.times(*grad);
+                            (*touched.add(place)).1 += f64::from(value.times(*grad));
                             *slot = self.first + place as u32;
                             len += usize::from(place == len);
                         }
@@ -535,7 +525,7 @@ impl Batches {
             self.first += self.touched.len() as u32;
             rule.start();
             let start = table.as_ptr();
-            update_all::<BLOCK, WITH_SLOT, R>(
+            update_all::<BLOCK, STRIDE, R>(
                 rule,
                 table,
                 self.touched.len(),
@@ -545,9 +535,10 @@ impl Batches {
                     if let (true, Some((ahead, _))) =
                         (is_far, self.touched.get(place + UPDATES_AHEAD))
                     {
-                        prefetch_at(start.wrapping_add(*ahead as usize * WITH_SLOT));
+                        prefetch_at(start.wrapping_add(*ahead as usize * STRIDE));
                     }
-                    self.touched[place]
+                    let (column, sum) = self.touched[place];
+                    (column, sum as f32)
                 },
             );
         }

@@ -1,7 +1,7 @@
 //! Logistic regression on a log of clicks, 39 of 2²⁰ or 2²⁴ features a row.
 
 use super::emitted::Emitted;
-use super::hand::{self, Batches, Lines, Log, Rule, Value, stride_of};
+use super::hand::{self, Batches, Lines, Log, Rule, Value, WITH_SLOT, stride_of};
 use crate::data::{Data, Random};
 use crate::workload::{Named, Workload};
 use nnz::data::FrequencyOrder;
@@ -142,7 +142,11 @@ fn workload<'a, const BLOCK: usize, R: UpdateRule, H: Rule<BLOCK> + 'a>(
                     *total = match (batch, is_sgd) {
                         (1, _) => hand::online::<BLOCK, H, f32>(arrays, table.get_mut(), rule),
                         (_, true) => batches.sgd(arrays, table.get_mut(), RATE),
-                        _ => batches.any::<BLOCK, H, f32>(arrays, table.get_mut(), rule),
+                        _ => batches.any::<BLOCK, WITH_SLOT, H, f32>(
+                            arrays,
+                            table.get_mut(),
+                            rule,
+                        ),
                     };
                 },
                 move |(table, ..)| loss(arrays, (table.get(), stride)),

@@ -2,7 +2,7 @@
 //! beside the same model of the same data with them.
 
 use super::emitted::Emitted;
-use super::hand::{self, Batches, Lines, Log, Rule, stride_of};
+use super::hand::{self, Batches, Lines, Log, Rule, WITH_SLOT, stride_of};
 use super::linear::{Logistic, RATE, loss};
 use crate::data::Data;
 use crate::workload::{Named, Workload};
@@ -70,7 +70,11 @@ fn workload<'a, const BLOCK: usize, R: UpdateRule, H: Rule<BLOCK> + 'a>(
                     *total = match (batch, is_sgd) {
                         (1, _) => hand::online::<BLOCK, H, Unit>(arrays, table.get_mut(), rule),
                         (_, true) => batches.sgd(arrays, table.get_mut(), RATE),
-                        _ => batches.any::<BLOCK, H, Unit>(arrays, table.get_mut(), rule),
+                        _ => batches.any::<BLOCK, WITH_SLOT, H, Unit>(
+                            arrays,
+                            table.get_mut(),
+                            rule,
+                        ),
                     };
                 },
                 move |(table, ..)| loss(arrays, (table.get(), stride)),

@@ -10,7 +10,7 @@ pub(super) use self::layers::each_row as each_row_through_layers;
 pub(super) use self::many_rows::{condition as is_one_pass, many_rows};
 pub(super) use self::row::formula;
 pub(super) use self::row::out_of;
-use self::row::{dense_of, grad_of, indexed, of_mean, values_of};
+use self::row::{dense_of, grad_of, indexed, of_mean, sums_of, values_of};
 use super::Emit;
 use super::kernels::number_of;
 use super::scores::{Recorded, recorded};
@@ -27,8 +27,8 @@ use sparse_core::shapes::Dim;
 /// let __label = __batch.y.values();
 /// let __values_b = __param_b.values();
 /// __gradients.b.reset_for_overwrite([1]);
-/// let __grad_b = __gradients.b.values_mut();
-/// __grad_b.fill(-0.0f32);
+/// let mut __sums_b = __updater.take_sums(1, __gradients.b.values().len());
+/// let __grad_b = &mut __sums_b[..];
 /// if __record { __outputs.pred.reset_for_overwrite([__n_rows, __columns]); }
 /// let __out_pred = __outputs.pred.values_mut();
 /// let mut __samples = __updater.take_samples();
@@ -45,12 +45,13 @@ use sparse_core::shapes::Dim;
 ///         let __share = __mean;
 ///         for __j in 0..__columns {
 ///             let __v8 = __s[__j] * __share;
-///             __grad_b[0] += __v8;
+///             __grad_b[0] += Float::as_f64(__v8);
 ///             __s[__j] = __v8;
 ///         }
 ///         __loss
 ///     });
 /// __updater.put_samples(__samples);
+/// __updater.put_sums(1, __sums_b, __gradients.b.values_mut());
 /// let __loss = __loss?;
 /// __updater.apply_dense(1, __param_b.values_mut(), __gradients.b.values())?;
 /// ```
@@ -68,6 +69,11 @@ pub(super) fn all_rows(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
     let take_apart = take_apart(emit);
     let step = call(emit, parts, Steps::One);
     let (take_samples, put_samples) = samples(emit, parts);
+    let put_sums = parts.reductions.iter().map(|(parameter, _, _)| {
+        let (index, field) = (emit.index_of(*parameter), emit.declared(*parameter));
+        let sums = sums_of(emit, *parameter);
+        quote!(__updater.put_sums(#index, #sums, __gradients.#field.values_mut());)
+    });
     quote! {
         #[allow(unused_imports)]
         use #rt::{Float as _, ScalarFunctions as _};
@@ -85,6 +91,7 @@ pub(super) fn all_rows(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
         #take_samples
         let __loss = #step;
         #put_samples
+        #(#put_sums)*
         let __loss = __loss?;
         #(#dense_updates)*
         __updater.end_step()?;
@@ -299,10 +306,20 @@ fn gradients(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> TokenStream {
         let nothing = nothing(emit);
         let shape = emit.graph.shape(*parameter);
         let extents = shape.iter().map(|dim| emit.fixed_extent(dim));
-        tokens.extend(quote! {
-            __gradients.#field.reset_for_overwrite([#(#extents),*]);
-            let #variable = __gradients.#field.values_mut();
-            #variable.fill(#nothing);
+        tokens.extend(quote!(__gradients.#field.reset_for_overwrite([#(#extents),*]);));
+        // Over the rows of a batch in `f64`, of one row in the gradient itself.
+        tokens.extend(match steps {
+            Steps::One => {
+                let (index, sums) = (emit.index_of(*parameter), sums_of(emit, *parameter));
+                quote! {
+                    let mut #sums = __updater.take_sums(#index, __gradients.#field.values().len());
+                    let #variable = &mut #sums[..];
+                }
+            }
+            Steps::EachRow => quote! {
+                let #variable = __gradients.#field.values_mut();
+                #variable.fill(#nothing);
+            },
         });
     }
     tokens

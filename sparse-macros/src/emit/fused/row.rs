@@ -110,7 +110,10 @@ pub(super) fn row_function(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> To
     let reductions = parts.reductions.iter().map(|(parameter, _, summed)| {
         let (variable, value) = (grad_of(emit, *parameter), local(*summed));
         let index = index_of(&graph.shape(*parameter), &parts.columns);
-        quote!(#variable[#index] += #value;)
+        match steps {
+            Steps::One => quote!(#variable[#index] += #rt::Float::as_f64(#value);),
+            Steps::EachRow => quote!(#variable[#index] += #value;),
+        }
     });
     let read = read_terms(parts, &format_ident!("__s"));
     let write = terms.iter().enumerate().map(|(number, term)| {
@@ -338,6 +341,10 @@ pub(super) fn values_of(emit: &Emit<'_>, id: ValueId) -> Ident {
 
 pub(super) fn grad_of(emit: &Emit<'_>, id: ValueId) -> Ident {
     format_ident!("__grad_{}", emit.graph.label(id))
+}
+
+pub(super) fn sums_of(emit: &Emit<'_>, id: ValueId) -> Ident {
+    format_ident!("__sums_{}", emit.graph.label(id))
 }
 
 pub(super) fn dense_of(emit: &Emit<'_>, id: ValueId) -> Ident {

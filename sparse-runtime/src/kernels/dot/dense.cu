@@ -19,7 +19,7 @@ extern "C" __global__ void dense_dense(const REAL *__restrict__ left, u64 left_r
     u64 tiles = (n_cols + TILE - 1) / TILE;
     u64 row = blockIdx.x / tiles * TILE + y, column = blockIdx.x % tiles * TILE + x;
     u64 end = min(n_summed, (blockIdx.y + 1) * part);
-    REAL sum = 0;
+    f64 sum = 0;
     for (u64 start = blockIdx.y * part; start < end; start += TILE) {
         of_left[y][x] = row < n_rows && start + x < end ? left[row * left_row + listed(of_left_listed, start + x) * left_column] : REAL(0);
         of_right[y][x] = column < n_cols && start + y < end ? right[listed(of_right_listed, start + y) * right_row + column * right_column] : REAL(0);
@@ -35,7 +35,7 @@ extern "C" __global__ void dense_dense(const REAL *__restrict__ left, u64 left_r
     if (partial)
         partial[(blockIdx.y * n_rows + row) * n_cols + column] = sum;
     else
-        out[row * width + listed(columns, column)] = sum;
+        out[row * width + listed(columns, column)] = (REAL)sum;
 }
 
 extern "C" __global__ void add_parts(const f64 *__restrict__ partial, u64 parts, u64 n_cols,

@@ -42,13 +42,13 @@ extern "C" __global__ void csr_transposed_dense(const u32 *__restrict__ runs, co
     u64 run = thread_id() / LANES;
     if (run >= n_runs) return;
     u64 first = (u64)blockIdx.y * (LANES * STEPS) + threadIdx.x % LANES;
-    REAL sums[STEPS] = {};
+    f64 sums[STEPS] = {};
     add_run(sums, runs[run], runs[run + 1], entries, rows, values, shares, right, row_step, column_step, first, n_cols);
     u64 target = targets ? targets[run] : run;
 #pragma unroll
     for (u32 step = 0; step < STEPS; step++) {
         u64 column = first + step * LANES;
-        if (column < n_cols) out[target * out_row + column * out_column] = sums[step];
+        if (column < n_cols) out[target * out_row + column * out_column] = (REAL)sums[step];
     }
 }
 

@@ -44,9 +44,9 @@ __device__ inline const REAL *row_of(const REAL *right, u64 row, u64 row_step) {
 
 // Adds a row of csrᵀ · dense, a run of a column's entries in the order of the csr's rows, to the columns of the calling lane. `entries` has
 // the numbers of the entries, and `rows` the row of each; without, each entry is a row. With `shares` what a row's entries are multiplied by
-// is that times their values. A right side is whatever there is a `row_of` for.
+// is that times their values. A right side is whatever there is a `row_of` for. Sums are `f64`: a run may have an entry of every row of a batch.
 template <class Right>
-__device__ inline void add_run(REAL (&sums)[STEPS], u32 start, u32 end, const u32 *entries, const u32 *rows, const VALUE *values,
+__device__ inline void add_run(f64 (&sums)[STEPS], u32 start, u32 end, const u32 *entries, const u32 *rows, const VALUE *values,
                                const f64 *shares, const Right &right, u64 row_step, u64 column_step, u64 first, u64 n_cols) {
     u32 lane = threadIdx.x % LANES, mask = group_mask(LANES);
     for (; start < end; start += LANES) {
@@ -66,7 +66,7 @@ __device__ inline void add_run(REAL (&sums)[STEPS], u32 start, u32 end, const u3
 #pragma unroll
             for (u32 step = 0; step < STEPS; step++) {
                 u64 column = first + step * LANES;
-                if (column < n_cols) sums[step] += factor * from[column * column_step];
+                if (column < n_cols) sums[step] += (f64)factor * from[column * column_step];
             }
         }
     }

@@ -2,8 +2,9 @@
 
 use crate::formats::{CsrView, Dense, DenseView, RowSparse};
 use crate::kernels::Context;
+use crate::kernels::context::in_sums;
 use crate::kernels::embedding_bag::cpu::share;
-use crate::kernels::features::{Entries, add_scaled, number_columns};
+use crate::kernels::features::{Entries, add_scaled_wide, number_columns};
 use sparse_core::element::{Factor, Float};
 
 /// The columns that occur in the bags, ascending, and the sum for each.
@@ -19,7 +20,7 @@ pub fn csr_dense<T: Float, V: Factor<T>>(
     out.rebuild([bags.n_cols(), width], |rows, values| {
         number_columns(columns, bags, |column| rows.push(column as u64));
         values.resize(rows.len() * width, T::zero());
-        T::in_accumulator(values, &mut context.wide, |sums| {
+        in_sums(values, &mut context.sums, |sums| {
             scatter(sums, bags, grad, mean, weighted, |column| columns.rank(column));
         });
     });
@@ -35,13 +36,13 @@ pub fn csr_dense_into_dense<T: Float, V: Factor<T>>(
     context: &mut Context,
 ) {
     out.reset([bags.n_cols(), grad.shape().row_size()]);
-    T::in_accumulator(out.values_mut(), &mut context.wide, |sums| {
+    in_sums(out.values_mut(), &mut context.sums, |sums| {
         scatter(sums, bags, grad, mean, weighted, |column| column);
     });
 }
 
 fn scatter<T: Float, V: Factor<T>>(
-    out: &mut [T::Accumulator],
+    sums: &mut [f64],
     bags: CsrView<'_, V>,
     grad: DenseView<'_, T>,
     mean: bool,
@@ -50,11 +51,11 @@ fn scatter<T: Float, V: Factor<T>>(
 ) {
     let width = grad.shape().row_size();
     for (bag, grad) in grad.values().chunks_exact(width.max(1)).enumerate() {
-        let share = share::<T, V>(bags, bag, mean, weighted);
+        let share = share::<T, V>(bags, bag, mean, weighted).as_f64();
         bags.for_each(bag, |column, value: T| {
             let start = place(column) * width;
-            let factor = if weighted { share * value.widen() } else { share };
-            add_scaled(&mut out[start..start + width], grad, factor);
+            let factor = if weighted { share * value.as_f64() } else { share };
+            add_scaled_wide(&mut sums[start..start + width], grad, factor);
         });
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::formats::{CsrView, Dense, DenseView, RowSparse, RowSparseView};
 use crate::kernels::Context;
+use crate::kernels::context::in_sums;
 use crate::kernels::features::{Entries, Table, number_columns};
 use crate::kernels::pairwise_interaction::cpu::sum_rows;
 use sparse_core::element::{Factor, Float};
@@ -37,8 +38,9 @@ pub fn csr_dense_dense_into_dense<T: Float, V: Factor<T>>(
     context: &mut Context,
 ) {
     out.reset(*v.shape());
-    T::in_accumulator(out.values_mut(), &mut context.wide, |out| {
-        add_up(out, x, v, grad, &mut context.sums, |column| column);
+    let Context { sums, factors, .. } = context;
+    in_sums(out.values_mut(), sums, |out| {
+        add_up(out, x, v, grad, factors, |column| column);
     });
 }
 
@@ -51,8 +53,9 @@ pub fn csr_row_sparse_dense_into_dense<T: Float, V: Factor<T>>(
     context: &mut Context,
 ) {
     out.reset(*v.shape());
-    T::in_accumulator(out.values_mut(), &mut context.wide, |out| {
-        add_up(out, x, v, grad, &mut context.sums, |column| column);
+    let Context { sums, factors, .. } = context;
+    in_sums(out.values_mut(), sums, |out| {
+        add_up(out, x, v, grad, factors, |column| column);
     });
 }
 
@@ -65,8 +68,9 @@ pub fn dense_dense_dense<T: Float>(
     context: &mut Context,
 ) {
     out.reset(*v.shape());
-    T::in_accumulator(out.values_mut(), &mut context.wide, |out| {
-        add_up(out, x, v, grad, &mut context.sums, |column| column);
+    let Context { sums, factors, .. } = context;
+    in_sums(out.values_mut(), sums, |out| {
+        add_up(out, x, v, grad, factors, |column| column);
     });
 }
 
@@ -77,19 +81,19 @@ fn by_columns<T: Float, V: Factor<T>>(
     grad: DenseView<'_, T>,
     context: &mut Context,
 ) {
-    let Context { ids: columns, sums, wide, .. } = context;
+    let Context { ids: columns, sums, factors, .. } = context;
     out.rebuild([x.n_cols(), v.width()], |rows, values| {
         number_columns(columns, x, |column| rows.push(column as u64));
         values.resize(rows.len() * v.width(), T::zero());
-        T::in_accumulator(values, wide, |out| {
-            add_up(out, x, v, grad, sums, |column| columns.rank(column));
+        in_sums(values, sums, |out| {
+            add_up(out, x, v, grad, factors, |column| columns.rank(column));
         });
     });
 }
 
 /// Row place(i) of `out` += grad · x_i · (Σ_j x_j v_j - x_i v_i), for each entry of each row of x.
 fn add_up<T: Float>(
-    out: &mut [T::Accumulator],
+    out: &mut [f64],
     x: impl Entries<T>,
     v: impl Table<T>,
     grad: DenseView<'_, T>,
@@ -106,12 +110,12 @@ fn add_up<T: Float>(
             match v.stored(column) {
                 Some(factors) => {
                     for ((out, sum), factor) in out.iter_mut().zip(&*sums).zip(factors) {
-                        *out += T::Accumulator::of(grad * value * (sum - value * factor.as_f64()));
+                        *out += grad * value * (sum - value * factor.as_f64());
                     }
                 }
                 None => {
                     for (out, sum) in out.iter_mut().zip(&*sums) {
-                        *out += T::Accumulator::of(grad * value * sum);
+                        *out += grad * value * sum;
                     }
                 }
             }

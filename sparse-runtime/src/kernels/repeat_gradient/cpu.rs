@@ -2,6 +2,7 @@
 
 use crate::formats::{Dense, DenseView, Shape};
 use crate::kernels::Context;
+use crate::kernels::context::in_sums;
 use crate::kernels::strided::repeated;
 use sparse_core::element::Float;
 
@@ -16,7 +17,7 @@ pub fn dense_like<T: Float>(
 ) {
     out.reset(like);
     let strided = repeated(&like, repeats, axis);
-    T::in_accumulator(out.values_mut(), &mut context.wide, |sums| {
-        strided.scatter(sums, sum.values(), T::widen);
+    in_sums(out.values_mut(), &mut context.sums, |sums| {
+        strided.scatter(sums, sum.values(), T::as_f64);
     });
 }

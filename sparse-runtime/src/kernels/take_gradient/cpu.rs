@@ -6,6 +6,7 @@ use crate::formats::{
     ColumnId, Csr, CsrView, Dense, DenseView, IdsView, RowSparse, Shape, with_id_type,
 };
 use crate::kernels::Context;
+use crate::kernels::context::in_sums;
 use crate::kernels::lookup::Lookup;
 use crate::with_column_ids;
 use sparse_core::element::Float;
@@ -28,7 +29,7 @@ pub fn dense_ids_like_by_rows<T: Float>(
     out.rebuild(like, |stored, values| {
         rows.finish(|row| stored.push(row as u64));
         values.resize(stored.len() * lookup.inner, T::zero());
-        T::in_accumulator(values, &mut context.wide, |sums| {
+        in_sums(values, &mut context.sums, |sums| {
             scatter(sums, grad, &ids, lookup, |row| rows.rank(row));
         });
     });
@@ -60,7 +61,7 @@ pub fn dense_ids_like<T: Float>(
     context: &mut Context,
 ) {
     out.reset(like);
-    T::in_accumulator(out.values_mut(), &mut context.wide, |sums| {
+    in_sums(out.values_mut(), &mut context.sums, |sums| {
         scatter(sums, grad, &ids, Lookup::new(&like, axis, clip, wrap), |place| place);
     });
 }
@@ -107,7 +108,7 @@ pub fn csr_ids_like_by_rows<T: Float>(
 
 /// Adds each row of `grad` to where its element was taken from.
 fn scatter<T: Float>(
-    out: &mut [T::Accumulator],
+    sums: &mut [f64],
     grad: DenseView<'_, T>,
     ids: &IdsView<'_>,
     lookup: Lookup,
@@ -122,8 +123,8 @@ fn scatter<T: Float>(
             let Some(row) = rows.next() else { return };
             if let Some(place) = lookup.place(ids, index) {
                 let start = (outer * lookup.extent + row_of(place)) * lookup.inner;
-                let out = &mut out[start..start + lookup.inner];
-                out.iter_mut().zip(row).for_each(|(sum, value)| *sum += value.widen());
+                let sums = &mut sums[start..start + lookup.inner];
+                sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value.as_f64());
             }
         }
     }

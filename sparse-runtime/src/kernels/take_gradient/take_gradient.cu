@@ -8,9 +8,9 @@ extern "C" __global__ void take_gradient(const u32 *__restrict__ runs, const u32
     u64 at = thread_id();
     if (at >= n) return;
     u64 run = at / (outer * inner), before = at / inner % outer, after = at % inner;
-    REAL sum = 0;
+    f64 sum = 0;
     for (u32 entry = runs[run]; entry < runs[run + 1]; entry++)
         sum += grad[(before * n_ids + entries[entry]) * inner + after];
     u64 to = targets ? targets[run] : run;
-    out[(before * extent + to) * inner + after] = sum;
+    out[(before * extent + to) * inner + after] = (REAL)sum;
 }

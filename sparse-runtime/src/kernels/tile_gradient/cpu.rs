@@ -2,6 +2,7 @@
 
 use crate::formats::{Dense, DenseView, Shape};
 use crate::kernels::Context;
+use crate::kernels::context::in_sums;
 use crate::kernels::strided::tiled;
 use sparse_core::element::Float;
 use sparse_core::ir::List;
@@ -16,7 +17,7 @@ pub fn dense_like<T: Float>(
 ) {
     out.reset(like);
     let strided = tiled(&like, reps.unwrap_or_default());
-    T::in_accumulator(out.values_mut(), &mut context.wide, |sums| {
-        strided.scatter(sums, sum.values(), T::widen);
+    in_sums(out.values_mut(), &mut context.sums, |sums| {
+        strided.scatter(sums, sum.values(), T::as_f64);
     });
 }

@@ -5,7 +5,7 @@
 
 use super::super::range_of;
 use crate::formats::{ColumnId, CsrView};
-use crate::optimizer::{RowAccumulator, Slots};
+use crate::optimizer::{RowAccumulator, Slots, term};
 use crate::with_column_ids;
 use sparse_core::element::{Factor, Float};
 use std::ops::Range;
@@ -27,7 +27,7 @@ const ASKED: usize = 64;
 #[inline(never)]
 pub(super) unsafe fn accumulate<T: Float, V: Factor<T>>(
     own: CsrView<'_, V>,
-    sums: (&mut RowAccumulator<T::Accumulator>, Slots<'_>),
+    sums: (&mut RowAccumulator, Slots<'_>),
     gradients: &[T::Accumulator],
 ) {
     with_column_ids!(own.columns(), |ids| {
@@ -48,29 +48,29 @@ pub(super) unsafe fn accumulate<T: Float, V: Factor<T>>(
 }
 
 /// Terms that are to be added, and where.
-struct Waiting<'s, I, A: Float> {
+struct Waiting<'s, I> {
     ids: [I; TOGETHER + WIDE],
-    terms: [A; TOGETHER + WIDE],
+    terms: [f64; TOGETHER + WIDE],
     len: usize,
-    sums: &'s mut RowAccumulator<A>,
+    sums: &'s mut RowAccumulator,
     slots: Slots<'s>,
     are_far: bool,
 }
 
-impl<'s, I: ColumnId, A: Float<Accumulator = A>> Waiting<'s, I, A> {
-    fn new((sums, slots): (&'s mut RowAccumulator<A>, Slots<'s>)) -> Self {
-        let (ids, terms) = ([I::from_index(0); TOGETHER + WIDE], [A::zero(); TOGETHER + WIDE]);
+impl<'s, I: ColumnId> Waiting<'s, I> {
+    fn new((sums, slots): (&'s mut RowAccumulator, Slots<'s>)) -> Self {
+        let (ids, terms) = ([I::from_index(0); TOGETHER + WIDE], [0.0; TOGETHER + WIDE]);
         Waiting { ids, terms, len: 0, sums, slots, are_far: slots.are_far() }
     }
 
     /// Copies entries of a row of data from the beginning of a range, for which there is room.
     #[inline(always)]
-    fn copy<T: Float<Accumulator = A>, V: Factor<T>>(
+    fn copy<T: Float, V: Factor<T>>(
         &mut self,
         ids: &[I],
         values: &[V],
         range: &mut Range<usize>,
-        gradient: A,
+        gradient: T::Accumulator,
     ) {
         let count = range.len().min(TOGETHER - self.len);
         let (to_ids, to_terms) = (&mut self.ids[self.len..], &mut self.terms[self.len..]);
@@ -83,7 +83,7 @@ impl<'s, I: ColumnId, A: Float<Accumulator = A>> Waiting<'s, I, A> {
                 let to = to_ids.as_chunks_mut::<WIDE>().0.iter_mut().zip(to_terms);
                 for ((to_ids, to_terms), (ids, values)) in to.zip(from) {
                     *to_ids = *ids;
-                    *to_terms = values.map(|value| value.times(gradient));
+                    *to_terms = values.map(|value| term::<T, V>(value, gradient));
                 }
             }
             // At the end of the matrix.
@@ -91,7 +91,7 @@ impl<'s, I: ColumnId, A: Float<Accumulator = A>> Waiting<'s, I, A> {
                 let from = ids[range.clone()].iter().zip(&values[range.clone()]);
                 let to = to_ids.iter_mut().zip(to_terms).take(count);
                 for ((to_id, to_term), (id, value)) in to.zip(from) {
-                    (*to_id, *to_term) = (*id, value.times(gradient));
+                    (*to_id, *to_term) = (*id, term::<T, V>(*value, gradient));
                 }
             }
         }
@@ -141,15 +141,15 @@ mod tests {
     }
 
     fn hold<V: Factor<f32>>(own: CsrView<'_, V>, gradients: &[f32]) {
-        let mut sums = RowAccumulator::<f32>::new(own.n_cols(), 1);
+        let mut sums = RowAccumulator::new(own.n_cols(), 1);
         let slots = sums.own_slots();
         // SAFETY: made for the columns.
         unsafe { accumulate::<f32, V>(own, (&mut sums, slots), gradients) };
-        let mut expected = RowAccumulator::<f32>::new(own.n_cols(), 1);
+        let mut expected = RowAccumulator::new(own.n_cols(), 1);
         for (row, gradient) in gradients.iter().enumerate() {
             let (ids, values) = own.row(row).unwrap();
             for (at, value) in values.iter().enumerate() {
-                expected.row_mut(ids.get(at).unwrap())[0] += value.times(*gradient);
+                expected.row_mut(ids.get(at).unwrap())[0] += term::<f32, V>(*value, *gradient);
             }
         }
         assert_eq!(sums.rows(), expected.rows());

@@ -3,10 +3,10 @@
 use super::{MOST_ROWS, RowAccumulator};
 use crate::kernels::own_entries::{OwnEntries, Target, numbers_of, places_of};
 use crate::prefetch::prefetch_at;
-use sparse_core::element::{Factor, Float};
+use sparse_core::element::{Float, Stored};
 use std::arch::x86_64::*;
 
-impl RowAccumulator<f32> {
+impl RowAccumulator {
     /// Adds each entry to the sum of its column. O(entries + rows of data).
     ///
     /// # Panics
@@ -16,7 +16,7 @@ impl RowAccumulator<f32> {
     /// # Safety
     ///
     /// The columns are below `n_rows`.
-    pub(crate) unsafe fn add_own<T: Float, V: Factor<T>>(&mut self, own: &OwnEntries<'_, '_, V>) {
+    pub(crate) unsafe fn add_own<V: Stored, A: Float>(&mut self, own: &OwnEntries<'_, '_, V, A>) {
         assert_eq!(self.row_size, 1, "sums of one element");
         let Some(any) = own.any_column() else { return };
         // What is masked is added to the first sum, so that there is to be one: 0, as a new one is.
@@ -34,7 +34,7 @@ impl RowAccumulator<f32> {
             sums: self,
         };
         // SAFETY: promised by the caller.
-        unsafe { own.add_to::<T, _, false>(&mut target) };
+        unsafe { own.add_to::<_, false>(&mut target) };
     }
 }
 
@@ -42,7 +42,7 @@ impl RowAccumulator<f32> {
 struct Sums<'a> {
     slots: *mut u32,
     rows: *mut usize,
-    values: *mut f32,
+    values: *mut f64,
     /// That of the sums.
     first: u32,
     /// So many rows have been touched.
@@ -51,7 +51,7 @@ struct Sums<'a> {
     room: usize,
     /// A number that stands for the first sum, and keeps doing so.
     nowhere: *mut u32,
-    sums: &'a mut RowAccumulator<f32>,
+    sums: &'a mut RowAccumulator,
 }
 
 impl Sums<'_> {
@@ -61,7 +61,7 @@ impl Sums<'_> {
     ///
     /// There is room for a row more.
     #[inline(always)]
-    unsafe fn add_at(&mut self, number: *mut u32, id: u32, term: f32) {
+    unsafe fn add_at(&mut self, number: *mut u32, id: u32, term: f64) {
         // SAFETY: as in `add_each`: what is beyond the last row means nothing, and a sum in use is below `len`.
         unsafe {
             let slot = ((*number).wrapping_sub(self.first) as usize).min(self.len);
@@ -117,7 +117,7 @@ impl Target for Sums<'_> {
     }
 
     #[inline(always)]
-    unsafe fn add(&mut self, id: u32, term: f32) {
+    unsafe fn add(&mut self, id: u32, term: f64) {
         let number = self.slots.wrapping_add(id as usize);
         // SAFETY: promised by the caller; `begin_row` has made room.
         unsafe { self.add_at(number, id, term) };
@@ -125,11 +125,11 @@ impl Target for Sums<'_> {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl")]
-    unsafe fn add_some(&mut self, ids: __m256i, own: u8, terms: __m256) {
+    unsafe fn add_some(&mut self, ids: __m256i, own: u8, terms: __m512d) {
         let nowhere = _mm512_set1_epi64(self.nowhere as i64);
         let numbers = places_of(ids, own, self.slots, nowhere);
         // A sum is never -0, as it begins at 0: to add 0 leaves it as it is.
-        let terms = numbers_of(_mm256_maskz_mov_ps(own, terms));
+        let terms = numbers_of(_mm512_maskz_mov_pd(own, terms));
         let mut all = [0; 8];
         // SAFETY: there are eight ids. Numbers are those of columns, or stand for the first sum; `begin_row` has made room.
         unsafe {
@@ -160,7 +160,7 @@ mod tests {
         let entries = |row: usize| columns(row).map(move |column| (column, (row + column) as f32));
         let x = Csr::<f32>::from_rows(N_COLS, (0..60).map(entries)).unwrap();
         let factors: Vec<f32> = (0..60).map(|row| [0.1, -3.0, 0.0, -0.0][row % 4]).collect();
-        let Some(all) = OwnEntries::of::<f32>(x.view(), &factors) else {
+        let Some(all) = OwnEntries::of(x.view(), &factors) else {
             assert!(!are_added(), "f32 and u32");
             return;
         };
@@ -168,12 +168,12 @@ mod tests {
         for columns in [0..60, 60..N_COLS, 30..90, 119..N_COLS, 0..0, 0..N_COLS] {
             for (row, factor) in factors.iter().enumerate() {
                 for (column, value) in entries(row).filter(|(column, _)| columns.contains(column)) {
-                    expected.row_mut(column)[0] += value * factor;
+                    expected.row_mut(column)[0] += f64::from(value) * f64::from(*factor);
                 }
             }
             // SAFETY: there are as many columns.
-            unsafe { found.add_own::<f32, f32>(&all.in_columns(columns.clone())) };
-            let sorted = |sums: &RowAccumulator<f32>| {
+            unsafe { found.add_own(&all.in_columns(columns.clone())) };
+            let sorted = |sums: &RowAccumulator| {
                 let sums = sums.rows().iter().zip(sums.values());
                 let mut sums: Vec<_> = sums.map(|(row, sum)| (*row, sum.to_bits())).collect();
                 sums.sort_unstable();

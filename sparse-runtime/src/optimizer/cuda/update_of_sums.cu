@@ -24,12 +24,12 @@ extern "C" __global__ void update_of_sums(const u32 *__restrict__ runs, const u3
     u64 run = thread_id() / LANES;
     if (run >= *n_runs) return;
     u64 first = (u64)blockIdx.y * (LANES * STEPS) + threadIdx.x % LANES;
-    REAL sums[STEPS] = {};
+    f64 sums[STEPS] = {};
     add_run(sums, runs[run], runs[run + 1], entries, rows, values, shares, right, row_size, 1, first, row_size);
     u64 target = named[run] * row_size;
 #pragma unroll
     for (u32 of_lane = 0; of_lane < STEPS; of_lane++) {
         u64 column = first + of_lane * LANES;
-        if (column < row_size) update_weight(weights, states, target + column, sums[of_lane], step);
+        if (column < row_size) update_weight(weights, states, target + column, (REAL)sums[of_lane], step);
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct Linear<T: Float = f64, const GRAPH: u64 = 1> {
     dims: Dims,
     pred: Dense<T>,
     gradients: (RowSparse<T>, Dense<T>),
-    sums: RowAccumulator<T>,
+    sums: RowAccumulator,
 }
 
 /// The `GRAPH` whose output cannot be read as a dense array.
@@ -155,12 +155,12 @@ impl<T: Float, const GRAPH: u64> Model for Linear<T, GRAPH> {
         for (row, error) in batch.x.iter_rows().zip(errors) {
             total += error;
             for (column, value) in row {
-                self.sums.row_mut(column)[0] += value * error;
+                self.sums.row_mut(column)[0] += (value * error).as_f64();
             }
         }
         let mut rows: Vec<_> = self.sums.rows().iter().zip(self.sums.values()).collect();
         rows.sort_by_key(|(row, _)| **row);
-        let (indices, values) = rows.iter().map(|(row, sum)| (**row as u64, **sum)).unzip();
+        let (indices, values) = rows.iter().map(|(row, sum)| (**row as u64, T::of(**sum))).unzip();
         self.gradients.0 = RowSparse::new(*self.w.shape(), indices, values)?;
         self.gradients.1 = Dense::new([1], vec![total])?;
         Ok(loss)

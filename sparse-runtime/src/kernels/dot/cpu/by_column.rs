@@ -13,13 +13,14 @@ use crate::kernels::index_set::for_each_bit;
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::own_entries::{OwnEntries, are_added};
 use crate::kernels::parallel;
+use crate::kernels::value::ValueOf;
 use crate::lanes::{Lanes, Loop, same_type, widest};
 #[cfg(target_arch = "x86_64")]
-use crate::lanes::{are_f32, same_type_mut, x86};
+use crate::lanes::{is_f32, same_type_mut, x86};
 use crate::large_pages::reserve_large;
 use crate::prefetch::LINE;
 use crate::team::{self, MAX_PARTS};
-use sparse_core::element::{Factor, Float, Stored};
+use sparse_core::element::{Float, Stored};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -34,7 +35,7 @@ pub(super) fn fits<V: Stored>(lhs: CsrView<'_, V>, width: usize) -> bool {
 }
 
 /// Appends the columns that occur to `ids`, and makes `values` their rows.
-pub(super) fn product<T: Float, V: Factor<T>>(
+pub(super) fn product<T: Float, V: ValueOf<T>>(
     ids: &mut Vec<u64>,
     values: &mut Vec<T>,
     lhs: CsrView<'_, V>,
@@ -140,7 +141,7 @@ fn repeat<T: Float>(room: &mut [MaybeUninit<T>], element: T) {
 
 /// Sums the rows of some columns, of which the first is `lead` elements behind the front; moves those that occur to the front, and
 /// says how many. Their columns are written to `ids`.
-fn some_columns<T: Float, V: Factor<T>>(
+fn some_columns<T: Float, V: ValueOf<T>>(
     ids: &mut [MaybeUninit<u64>],
     sums: &mut [T::Accumulator],
     lead: usize,
@@ -158,7 +159,7 @@ fn some_columns<T: Float, V: Factor<T>>(
 /// # Panics
 ///
 /// If there are fewer rows than columns.
-fn add<T: Float, V: Factor<T>>(
+fn add<T: Float, V: ValueOf<T>>(
     sums: &mut [T::Accumulator],
     lhs: CsrView<'_, V>,
     rhs: Matrix<'_, T>,
@@ -205,13 +206,13 @@ fn occurring<A: Float>(
 ///
 /// There is a sum for each of the columns.
 #[cfg(target_arch = "x86_64")]
-unsafe fn add_own<T: Float, V: Factor<T>>(
+unsafe fn add_own<T: Float, V: ValueOf<T>>(
     sums: &mut [T::Accumulator],
     lhs: CsrView<'_, V>,
     rhs: Matrix<'_, T>,
     columns: Range<usize>,
 ) -> bool {
-    if const { !are_f32::<T, V>() } {
+    if const { !is_f32::<V>() && !V::IS_UNIT } {
         return false;
     }
     let is_part = columns.start > 0 || columns.end < lhs.n_cols();
@@ -220,12 +221,12 @@ unsafe fn add_own<T: Float, V: Factor<T>>(
         return false;
     }
     // A right side of one column is its elements, one behind the other.
-    let own = same_type(rhs.values).and_then(|factors| OwnEntries::of::<T>(lhs, factors));
+    let own = OwnEntries::of(lhs, rhs.values);
     match (own, same_type_mut(sums)) {
         (Some(own), Some(sums)) => {
             let own = own.in_columns(columns);
             // SAFETY: promised by the caller.
-            unsafe { own.add::<T, true>(sums.as_mut_ptr()) };
+            unsafe { own.add::<true>(sums.as_mut_ptr()) };
             true
         }
         _ => false,

@@ -418,3 +418,11 @@ pub(super) fn add_scaled<T: Float, V: Factor<T>>(out: &mut [T::Accumulator], x: 
         *out += value.times(x.widen());
     }
 }
+
+/// The same in `f64`, to sums over a batch.
+#[inline(always)]
+pub(super) fn add_scaled_wide<T: Float, V: Factor<T>>(sums: &mut [f64], x: &[T], value: V) {
+    for (sum, &x) in sums.iter_mut().zip(x) {
+        *sum += value.number().as_f64() * x.as_f64();
+    }
+}

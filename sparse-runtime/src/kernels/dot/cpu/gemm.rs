@@ -1,6 +1,7 @@
 //! Dense by dense, without packing: operands of models are small or thin, and a product must not allocate.
 
 use crate::formats::{DenseView, RowSparseView};
+use crate::kernels::context::round;
 use crate::lanes;
 use crate::prefetch::prefetch;
 use sparse_core::element::Float;
@@ -36,6 +37,12 @@ impl<'a, T: Float> Matrix<'a, T> {
     pub(super) fn of_stored(array: RowSparseView<'a, T>) -> Self {
         let (n_rows, n_cols) = (array.n_stored(), array.shape().row_size());
         Matrix { values: array.values(), n_rows, n_cols, row_step: n_cols, column_step: 1 }
+    }
+
+    /// The same of other elements, as many.
+    pub(super) fn with_values<'b, U>(self, values: &'b [U]) -> Matrix<'b, U> {
+        let Matrix { n_rows, n_cols, row_step, column_step, .. } = self;
+        Matrix { values, n_rows, n_cols, row_step, column_step }
     }
 
     /// The elements of a row, where they lie side by side.
@@ -75,8 +82,13 @@ impl<'a, T: Float> Matrix<'a, T> {
 const TILE_ROWS: usize = 4;
 const TILE_COLUMNS: usize = 16;
 
-/// out = lhs · rhs. Each element is a sum over the inner extent in ascending order, or, where rows of the left and columns of the
-/// right side lie in one piece of memory each, the sum of eight such sums.
+/// The terms that are summed in the accumulator of elements, before their sum is added in `f64`:
+/// the inner extent may be a batch's.
+const TERMS: usize = 256;
+
+/// out = lhs · rhs. Each element is a sum over the inner extent in ascending order, [so
+/// many](TERMS) terms at a time, or, where rows of the left and columns of the right side lie in
+/// one piece of memory each, the sum of eight such sums.
 pub(super) fn multiply<T: Float>(out: &mut [T], lhs: Matrix<'_, T>, rhs: Matrix<'_, T>) {
     debug_assert_eq!(lhs.n_cols, rhs.n_rows);
     lanes::wide(
@@ -145,28 +157,59 @@ fn tile<const R: usize, const C: usize, T: Float>(
     row: usize,
     column: usize,
 ) {
-    let mut sums = [[T::zero().widen(); C]; R];
-    for inner in 0..lhs.n_cols {
-        let start = inner * rhs.row_step + column * rhs.column_step;
-        let y = &rhs.values[start..start + C];
-        for (r, sums) in sums.iter_mut().enumerate() {
-            let x = lhs.at(row + r, inner).widen();
-            for (sum, &y) in sums.iter_mut().zip(y) {
-                *sum += x * y.widen();
+    let mut first = 0;
+    // More than one only where there are many terms.
+    let mut totals = [[0.0; C]; R];
+    loop {
+        let end = lhs.n_cols.min(first + TERMS);
+        let mut sums = [[T::zero().widen(); C]; R];
+        for inner in first..end {
+            let start = inner * rhs.row_step + column * rhs.column_step;
+            let y = &rhs.values[start..start + C];
+            for (r, sums) in sums.iter_mut().enumerate() {
+                let x = lhs.at(row + r, inner).widen();
+                for (sum, &y) in sums.iter_mut().zip(y) {
+                    *sum += x * y.widen();
+                }
             }
         }
-    }
-    for (r, sums) in sums.iter().enumerate() {
-        let start = (row + r) * rhs.n_cols + column;
-        for (out, &sum) in out[start..start + C].iter_mut().zip(sums) {
-            *out = T::narrow(sum);
+        if first == 0 && end == lhs.n_cols {
+            for (r, sums) in sums.iter().enumerate() {
+                let start = (row + r) * rhs.n_cols + column;
+                for (out, &sum) in out[start..start + C].iter_mut().zip(sums) {
+                    *out = T::narrow(sum);
+                }
+            }
+            return;
         }
+        for (totals, sums) in totals.iter_mut().zip(&sums) {
+            totals.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum.as_f64());
+        }
+        first = end;
+        if first == lhs.n_cols {
+            break;
+        }
+    }
+    for (r, totals) in totals.iter().enumerate() {
+        let start = (row + r) * rhs.n_cols + column;
+        round(&mut out[start..start + C], totals);
     }
 }
 
-/// The inner product, in eight lanes.
+/// The inner product.
 #[inline(always)]
 fn product<T: Float>(x: &[T], y: &[T]) -> T {
+    const TOGETHER: usize = 8 * TERMS;
+    if x.len() <= TOGETHER {
+        return T::narrow(in_lanes(x, y));
+    }
+    let pieces = x.chunks(TOGETHER).zip(y.chunks(TOGETHER));
+    T::of(pieces.map(|(x, y)| in_lanes(x, y).as_f64()).sum())
+}
+
+/// The same in eight lanes.
+#[inline(always)]
+fn in_lanes<T: Float>(x: &[T], y: &[T]) -> T::Accumulator {
     let mut lanes = [T::zero().widen(); 8];
     let (mut left, mut right) = (x.chunks_exact(8), y.chunks_exact(8));
     for (x, y) in (&mut left).zip(&mut right) {
@@ -177,5 +220,5 @@ fn product<T: Float>(x: &[T], y: &[T]) -> T {
     let rest = left.remainder().iter().zip(right.remainder());
     let rest: T::Accumulator = rest.map(|(&x, &y)| x.widen() * y.widen()).sum();
     let [a, b, c, d, e, f, g, h] = lanes;
-    T::narrow(((a + b) + (c + d)) + ((e + f) + (g + h)) + rest)
+    ((a + b) + (c + d)) + ((e + f) + (g + h)) + rest
 }

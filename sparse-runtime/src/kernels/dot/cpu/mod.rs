@@ -5,6 +5,7 @@ mod gather;
 mod gemm;
 mod scatter;
 mod stored;
+mod wide;
 
 pub use stored::{
     csr_row_sparse_transposed, dense_row_sparse, dense_row_sparse_transposed, row_sparse_dense,
@@ -16,10 +17,12 @@ use crate::formats::{
     with_id_type,
 };
 use crate::kernels::Context;
+use crate::kernels::context::{in_sums, round};
 use crate::kernels::features::number_columns;
 use crate::with_column_ids;
 use gemm::Matrix;
 use sparse_core::element::{Factor, Float};
+use wide::AnyCsr;
 
 /// The shape of a product, of which a vector on one side takes the axis away.
 pub(super) fn product_shape(n_rows: usize, n_cols: usize, lhs: &Shape, rhs: &Shape) -> Shape {
@@ -77,20 +80,12 @@ pub fn csr_transposed_dense<T: Float, V: Factor<T>>(
     context: &mut Context,
 ) {
     let right = Matrix::new(rhs, transpose_rhs);
-    let (width, parallel, columns) = (right.n_cols, context.parallel, &mut context.ids);
+    let width = right.n_cols;
     out.rebuild_lines(by_rows(lhs.n_cols(), width, rhs.shape()), |ids, values| {
-        if by_column::fits(lhs, width) {
-            return values.rewrite(|values| {
-                by_column::product(ids, values, lhs, right, parallel, &mut context.wide);
-            });
-        }
-        number_columns(columns, lhs, |column| ids.push(column as u64));
+        let Some(lhs) = AnyCsr::of(lhs) else { return };
+        wide::with_wide(right, context, |right, context| wide::rows(ids, lhs, right, context));
         values.set_zeros(ids.len() * width);
-        let columns = &*columns;
-        T::in_accumulator(values, &mut context.wide, |sums| {
-            // SAFETY: there is a row of sums for each column that was inserted, which all that occur were.
-            unsafe { scatter::dense(sums, lhs, right, parallel, columns) };
-        });
+        round(values, &context.sums);
     });
 }
 
@@ -103,12 +98,10 @@ pub fn csr_transposed_dense_into_dense<T: Float, V: Factor<T>>(
     context: &mut Context,
 ) {
     let right = Matrix::new(rhs, transpose_rhs);
-    out.reset(by_rows(lhs.n_cols(), right.n_cols, rhs.shape()));
-    let parallel = context.parallel;
-    T::in_accumulator(out.values_mut(), &mut context.wide, |sums| {
-        // SAFETY: there is a row of sums for every column.
-        unsafe { scatter::dense(sums, lhs, right, parallel, scatter::Columns) };
-    });
+    out.reset_for_overwrite(by_rows(lhs.n_cols(), right.n_cols, rhs.shape()));
+    let Some(lhs) = AnyCsr::of(lhs) else { return };
+    wide::with_wide(right, context, |right, context| wide::table(lhs, right, context));
+    round(out.values_mut(), &context.sums);
 }
 
 /// Csr by row_sparse: rows that the right side does not store are zero.
@@ -155,7 +148,7 @@ pub fn csr_transposed_row_sparse<T: Float, V: Factor<T>>(
         });
         columns.finish(|column| ids.push(column as u64));
         values.set_zeros(ids.len() * n_cols);
-        T::in_accumulator(values, &mut context.wide, |sums| {
+        in_sums(values, &mut context.sums, |sums| {
             scatter::stored_rows(sums, lhs, rhs, |column| columns.rank(column));
         });
     });
@@ -169,7 +162,7 @@ pub fn csr_transposed_row_sparse_into_dense<T: Float, V: Factor<T>>(
     context: &mut Context,
 ) {
     out.reset(by_rows(lhs.n_cols(), rhs.shape().row_size(), rhs.shape()));
-    T::in_accumulator(out.values_mut(), &mut context.wide, |sums| {
+    in_sums(out.values_mut(), &mut context.sums, |sums| {
         scatter::stored_rows(sums, lhs, rhs, |column| column);
     });
 }
@@ -197,7 +190,7 @@ pub fn dense_csr<T: Float, V: Factor<T>>(
             parts.indptr.push(((row + 1) * stored) as u64);
         }
         parts.values.resize(left.n_rows * stored, T::zero());
-        T::in_accumulator(&mut parts.values, &mut context.wide, |sums| {
+        in_sums(&mut parts.values, &mut context.sums, |sums| {
             scatter::dense_csr(sums, stored, left, rhs, |column| columns.rank(column));
         });
     }));
@@ -213,7 +206,7 @@ pub fn dense_csr_into_dense<T: Float, V: Factor<T>>(
 ) {
     let left = Matrix::new(lhs, transpose_lhs);
     out.reset([left.n_rows, rhs.n_cols()]);
-    T::in_accumulator(out.values_mut(), &mut context.wide, |sums| {
+    in_sums(out.values_mut(), &mut context.sums, |sums| {
         scatter::dense_csr(sums, rhs.n_cols(), left, rhs, |column| column);
     });
 }

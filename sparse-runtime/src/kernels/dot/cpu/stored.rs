@@ -1,10 +1,11 @@
 //! Products with an array of which only some rows are stored: the others are zero, and take no part.
 
-use super::gather::{add_scaled, entries};
+use super::gather::{add_scaled_wide, entries};
 use super::gemm::{self, Matrix};
 use super::{by_rows, product_shape};
 use crate::formats::{ColumnId, CsrView, Dense, DenseView, RowSparse, RowSparseView};
 use crate::kernels::Context;
+use crate::kernels::context::in_sums;
 use crate::with_column_ids;
 use sparse_core::element::{Factor, Float};
 
@@ -18,9 +19,9 @@ pub fn dense_row_sparse<T: Float>(
 ) {
     let (left, width) = (Matrix::left(lhs, transpose_lhs), rhs.shape().row_size());
     out.reset(product_shape(left.n_rows, width, lhs.shape(), rhs.shape()));
-    T::in_accumulator(out.values_mut(), &mut context.wide, |sums| {
+    in_sums(out.values_mut(), &mut context.sums, |sums| {
         for (row, sums) in sums.chunks_exact_mut(width.max(1)).enumerate() {
-            rhs.iter_rows().for_each(|(id, x)| add_scaled::<T, T>(sums, x, left.at(row, id)));
+            rhs.iter_rows().for_each(|(id, x)| add_scaled_wide::<T, T>(sums, x, left.at(row, id)));
         }
     });
 }
@@ -90,14 +91,14 @@ pub fn row_sparse_transposed_dense<T: Float>(
     context: &mut Context,
 ) {
     let right = Matrix::new(rhs, transpose_rhs);
-    out.reset(by_rows(lhs.shape().row_size(), right.n_cols, rhs.shape()));
-    T::in_accumulator(out.values_mut(), &mut context.wide, |sums| {
+    out.reset_for_overwrite(by_rows(lhs.shape().row_size(), right.n_cols, rhs.shape()));
+    in_sums(out.values_mut(), &mut context.sums, |sums| {
         for (id, x) in lhs.iter_rows() {
             for (&x, sums) in x.iter().zip(sums.chunks_exact_mut(right.n_cols.max(1))) {
                 match right.row(id) {
-                    Some(y) => add_scaled::<T, T>(sums, y, x),
+                    Some(y) => add_scaled_wide::<T, T>(sums, y, x),
                     None => sums.iter_mut().enumerate().for_each(|(column, sum)| {
-                        *sum += x.widen() * right.at(id, column).widen();
+                        *sum += x.as_f64() * right.at(id, column).as_f64();
                     }),
                 }
             }
@@ -113,12 +114,12 @@ pub fn row_sparse_transposed_row_sparse<T: Float>(
     context: &mut Context,
 ) {
     let width = rhs.shape().row_size();
-    out.reset(by_rows(lhs.shape().row_size(), width, rhs.shape()));
-    T::in_accumulator(out.values_mut(), &mut context.wide, |sums| {
+    out.reset_for_overwrite(by_rows(lhs.shape().row_size(), width, rhs.shape()));
+    in_sums(out.values_mut(), &mut context.sums, |sums| {
         for (id, y) in rhs.iter_rows() {
             let x = lhs.row(id).unwrap_or_default();
             for (&x, sums) in x.iter().zip(sums.chunks_exact_mut(width.max(1))) {
-                add_scaled::<T, T>(sums, y, x);
+                add_scaled_wide::<T, T>(sums, y, x);
             }
         }
     });

@@ -7,9 +7,10 @@ use crate::formats::CsrView;
 use crate::kernels::Parallel;
 use crate::kernels::dot::cpu::scatter;
 use crate::kernels::parallel::{column_ranges, cut};
+use crate::kernels::value::ValueOf;
 use crate::lanes;
 use crate::team::{self, MAX_PARTS};
-use sparse_core::element::{Factor, Float, Stored};
+use sparse_core::element::{Float, Stored};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -26,7 +27,7 @@ pub(super) fn fits<V: Stored>(lhs: CsrView<'_, V>, width: usize) -> bool {
 
 /// Sums the rows of all columns on some threads, and moves those that occur to the front, as [`occurring`]. Behind `lead` elements there are sums of
 /// all columns, all -0, and behind them as many once more.
-pub(super) fn product<T: Float, V: Factor<T>>(
+pub(super) fn product<T: Float, V: ValueOf<T>>(
     ids: &mut [MaybeUninit<u64>],
     sums: &mut [T::Accumulator],
     lead: usize,
@@ -152,20 +153,20 @@ mod tests {
         assert!((ids.clone(), sums.clone()) == bits(view, &row, true, parallel));
 
         // Each half in its order, then both.
-        let mut expected = [[T::zero().widen(); 2]; N_COLS];
+        let mut expected = vec![[0.0; 2]; N_COLS];
         let cut = cut(view, 1, 2);
         for (row, &from) in order.iter().enumerate() {
             let (ids, values) = x.row(from).unwrap();
             for (at, value) in values.iter().enumerate() {
                 let sum = &mut expected[ids.get(at).unwrap()][usize::from(row >= cut)];
-                *sum += value.times(y[row].widen());
+                *sum += value.as_f64() * y[row].as_f64();
             }
         }
         let occur: std::collections::BTreeSet<usize> = x.columns().iter().collect();
         assert!(occur.iter().map(|&column| column as u64).eq(ids));
         let expected = occur.into_iter().map(|column| {
             let [first, second] = expected[column];
-            T::narrow(first + second).as_f64().to_bits()
+            T::of(first + second).as_f64().to_bits()
         });
         assert!(expected.eq(sums));
     }
@@ -180,7 +181,7 @@ mod tests {
         any_number_of_threads_has_the_same_bits::<f64>();
     }
 
-    /// Summed in f32, and rounded once.
+    /// Summed in f64, and rounded once.
     #[cfg(feature = "half")]
     #[test]
     fn any_number_of_threads_has_the_same_bits_in_bf16() {

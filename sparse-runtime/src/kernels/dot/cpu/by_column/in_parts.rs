@@ -73,7 +73,7 @@ mod tests {
     use crate::formats::{Csr, CsrView, Dense};
     use crate::kernels::dot::cpu::by_column::some_columns;
     use crate::kernels::dot::cpu::gemm::Matrix;
-    use sparse_core::element::Factor;
+    use crate::kernels::value::ValueOf;
 
     #[test]
     fn columns_in_parts_have_the_bits_of_all_at_once() {
@@ -104,7 +104,7 @@ mod tests {
     const N_COLS: usize = 150;
 
     /// Products with a matrix of 90 rows in which so many columns occur.
-    fn parts_have_the_bits_of_all_at_once<V: Factor<f32>>(x: CsrView<'_, V>, n_occurring: usize) {
+    fn parts_have_the_bits_of_all_at_once<V: ValueOf<f32>>(x: CsrView<'_, V>, n_occurring: usize) {
         let number = |row: usize, column: usize| 0.3 - ((row * 7 + column) % 17) as f32;
         for width in [1, 3, 16, 20] {
             let rows = (0..90).flat_map(|row| (0..width).map(move |column| number(row, column)));

@@ -4,9 +4,10 @@ use super::panels::{Elements, InPanels, in_panels};
 use super::{Place, Scatter};
 use crate::formats::ColumnId;
 use crate::kernels::ahead;
+use crate::kernels::value::ValueOf;
 use crate::lanes::{Lanes, Loop, is_accumulator, same_type};
 use crate::prefetch::{BOUNDS_AHEAD, LINE, begin_lines};
-use sparse_core::element::{Factor, Float};
+use sparse_core::element::Float;
 use std::ops::Range;
 
 /// Row by row.
@@ -16,7 +17,7 @@ impl<T, V, I, P, const NEVER_MINUS_ZERO: bool> Loop<T::Accumulator>
     for Direct<Scatter<'_, '_, T, V, I, P, NEVER_MINUS_ZERO>>
 where
     T: Float,
-    V: Factor<T>,
+    V: ValueOf<T>,
     I: ColumnId,
     P: Place,
 {
@@ -72,7 +73,7 @@ impl<T, V, I, const NEVER_MINUS_ZERO: bool> InPanels<T::Accumulator>
     for Row<'_, T, V, I, NEVER_MINUS_ZERO>
 where
     T: Float,
-    V: Factor<T>,
+    V: ValueOf<T>,
     I: ColumnId,
 {
     #[inline(always)]
@@ -108,7 +109,7 @@ where
 impl<T, V, I, P, const NEVER_MINUS_ZERO: bool> Scatter<'_, '_, T, V, I, P, NEVER_MINUS_ZERO>
 where
     T: Float,
-    V: Factor<T>,
+    V: ValueOf<T>,
     I: ColumnId,
     P: Place,
 {
@@ -177,7 +178,7 @@ impl<T, V, I, P, const NEVER_MINUS_ZERO: bool> Loop<T::Accumulator>
     for Single<Scatter<'_, '_, T, V, I, P, NEVER_MINUS_ZERO>>
 where
     T: Float,
-    V: Factor<T>,
+    V: ValueOf<T>,
     I: ColumnId,
     P: Place,
 {
@@ -200,7 +201,7 @@ where
 impl<T, V, I, P, const NEVER_MINUS_ZERO: bool> Scatter<'_, '_, T, V, I, P, NEVER_MINUS_ZERO>
 where
     T: Float,
-    V: Factor<T>,
+    V: ValueOf<T>,
     I: ColumnId,
     P: Place,
 {

@@ -8,11 +8,12 @@ mod queue;
 use self::direct::{Direct, Single};
 use self::part::Part;
 use self::queue::Queue;
-use super::gather::{add_scaled, entries};
+use super::gather::{add_scaled_wide, entries};
 use super::gemm::Matrix;
 use crate::formats::{ColumnId, CsrView, RowSparseView};
 use crate::kernels::index_set::IndexSet;
 use crate::kernels::parallel::{below, split_columns};
+use crate::kernels::value::ValueOf;
 use crate::kernels::{Parallel, ahead, parallel};
 use crate::lanes::{is_accumulator, is_u32, narrow, widest};
 use crate::with_column_ids;
@@ -55,7 +56,7 @@ impl Place for &IndexSet {
 /// # Safety
 ///
 /// For each column that occurs in `lhs`, `out` has the row at its place.
-pub(super) unsafe fn dense<T: Float, V: Factor<T>>(
+pub(super) unsafe fn dense<T: Float, V: ValueOf<T>>(
     out: &mut [T::Accumulator],
     lhs: CsrView<'_, V>,
     rhs: Matrix<'_, T>,
@@ -99,7 +100,7 @@ pub(super) unsafe fn some_columns<T, V, P, const NEVER_MINUS_ZERO: bool>(
     place: P,
 ) where
     T: Float,
-    V: Factor<T>,
+    V: ValueOf<T>,
     P: Place,
 {
     let (n_cols, is_all) = (rhs.n_cols, columns == (0..lhs.n_cols()));
@@ -150,7 +151,7 @@ struct Scatter<'a, 'm, T: Float, V: Stored, I, P, const NEVER_MINUS_ZERO: bool> 
 impl<T, V, I, P, const NEVER_MINUS_ZERO: bool> Scatter<'_, '_, T, V, I, P, NEVER_MINUS_ZERO>
 where
     T: Float,
-    V: Factor<T>,
+    V: ValueOf<T>,
     I: ColumnId,
     P: Place,
 {
@@ -186,7 +187,7 @@ where
 
 /// The same as [`dense`] for a right side of which only some rows are stored.
 pub(super) fn stored_rows<T: Float, V: Factor<T>>(
-    out: &mut [T::Accumulator],
+    out: &mut [f64],
     lhs: CsrView<'_, V>,
     rhs: RowSparseView<'_, T>,
     place: impl Fn(usize) -> usize,
@@ -196,7 +197,7 @@ pub(super) fn stored_rows<T: Float, V: Factor<T>>(
             let (ids, values) = entries(lhs, ids, row);
             for (id, &value) in ids.iter().zip(values) {
                 let start = place(id.at()) * x.len();
-                add_scaled::<T, V>(&mut out[start..start + x.len()], x, value);
+                add_scaled_wide::<T, V>(&mut out[start..start + x.len()], x, value);
             }
         }
     });
@@ -205,7 +206,7 @@ pub(super) fn stored_rows<T: Float, V: Factor<T>>(
 /// Element (i, place(column)) of `out`, whose rows have `width` elements, += lhs[i, l] · value, for each entry of each row
 /// l. `out` is zero before.
 pub(super) fn dense_csr<T: Float, V: Factor<T>>(
-    out: &mut [T::Accumulator],
+    out: &mut [f64],
     width: usize,
     lhs: Matrix<'_, T>,
     rhs: CsrView<'_, V>,
@@ -217,7 +218,7 @@ pub(super) fn dense_csr<T: Float, V: Factor<T>>(
                 let x = lhs.at(row, inner);
                 let (ids, values) = entries(rhs, ids, inner);
                 for (id, &value) in ids.iter().zip(values) {
-                    out[place(id.at())] += value.times(x.widen());
+                    out[place(id.at())] += value.number().as_f64() * x.as_f64();
                 }
             }
         }
@@ -249,7 +250,7 @@ mod tests {
     }
 
     /// Adds one entry after the other.
-    fn expected<T: Float, V: Factor<T>>(
+    fn expected<T: Float, V: ValueOf<T>>(
         n_places: usize,
         lhs: CsrView<'_, V>,
         rhs: Matrix<'_, T>,
@@ -269,7 +270,7 @@ mod tests {
         out.into_iter().map(|sum| sum.as_f64()).collect()
     }
 
-    fn all_widths<T: Float, V: Factor<T>>(x: CsrView<'_, V>) {
+    fn all_widths<T: Float, V: ValueOf<T>>(x: CsrView<'_, V>) {
         let mut occurring = IndexSet::default();
         let mut n_occurring = 0;
         number_columns(&mut occurring, x, |_| n_occurring += 1);
@@ -289,7 +290,7 @@ mod tests {
     }
 
     /// Columns in parts, one after the other.
-    fn parts<T: Float, V: Factor<T>>(
+    fn parts<T: Float, V: ValueOf<T>>(
         x: CsrView<'_, V>,
         rhs: Matrix<'_, T>,
         cuts: &[usize],

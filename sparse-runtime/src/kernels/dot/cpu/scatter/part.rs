@@ -3,9 +3,10 @@
 use super::panels::{Elements, InPanels, in_panels};
 use super::{Place, Scatter};
 use crate::formats::ColumnId;
+use crate::kernels::value::ValueOf;
 use crate::lanes::{Lanes, Loop, is_accumulator, same_type};
 use crate::prefetch::{LINE, begin_lines};
-use sparse_core::element::{Factor, Float};
+use sparse_core::element::Float;
 use std::ops::Range;
 
 /// Row by row, of which the entries in the columns lie side by side, as rows are sorted.
@@ -15,7 +16,7 @@ impl<T, V, I, P, const NEVER_MINUS_ZERO: bool> Loop<T::Accumulator>
     for Part<Scatter<'_, '_, T, V, I, P, NEVER_MINUS_ZERO>>
 where
     T: Float,
-    V: Factor<T>,
+    V: ValueOf<T>,
     I: ColumnId,
     P: Place,
 {
@@ -78,7 +79,7 @@ impl<T, V, I, const NEVER_MINUS_ZERO: bool> InPanels<T::Accumulator>
     for Row<'_, T, V, I, NEVER_MINUS_ZERO>
 where
     T: Float,
-    V: Factor<T>,
+    V: ValueOf<T>,
     I: ColumnId,
 {
     #[inline(always)]

@@ -3,9 +3,10 @@
 use super::panels::{Elements, InPanels, in_panels};
 use super::{Place, Scatter};
 use crate::formats::ColumnId;
+use crate::kernels::value::ValueOf;
 use crate::lanes::{Lanes, Loop, is_accumulator, same_type};
 use crate::prefetch::{LINE, begin_lines};
-use sparse_core::element::{Factor, Float};
+use sparse_core::element::Float;
 use std::ops::Range;
 
 /// Each entry is read once, with its place, and then waits for its turn: a place is needed twice, first to ask for its memory.
@@ -35,7 +36,7 @@ impl<T, V, I, P, const NEVER_MINUS_ZERO: bool> Loop<T::Accumulator>
     for Queue<Scatter<'_, '_, T, V, I, P, NEVER_MINUS_ZERO>>
 where
     T: Float,
-    V: Factor<T>,
+    V: ValueOf<T>,
     I: ColumnId,
     P: Place,
 {
