@@ -100,7 +100,7 @@ fn a_batch_or_a_number_of_threads_above_the_samples_is_all_of_them() {
 
 #[test]
 fn labels_that_are_missing_are_not_needed_to_predict() {
-    let unlabelled = Dataset::features_only(data(5, D).features().unwrap().clone());
+    let unlabelled = Dataset::features_only(data(5, D).features().unwrap().clone()).unwrap();
     let mut model = bags();
     assert_eq!(predict(&mut model, &unlabelled, 3).unwrap().shape()[..], [5, 1]);
     let error = trainer().fit(&mut model, &unlabelled).unwrap_err().to_string();

@@ -26,7 +26,7 @@ fn step(
     with_rows!(Ftrl, f32; updater, [0 => &mut *table], |[rows]| {
         for row in named {
             rows.settle(*row);
-            rows.accumulate(*row)[0] += gradient(*row);
+            rows.accumulate(*row)[0] += f64::from(gradient(*row));
         }
         rows.apply_accumulated();
         rows.finish();

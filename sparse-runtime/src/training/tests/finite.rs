@@ -84,7 +84,7 @@ fn n7_a_model_that_is_not_finite_is_not_saved() {
 #[test]
 fn n11_features_that_overflow_are_named_and_not_the_learning_rate() {
     let features = [1.0, 1.0, 1.0, 1e30, 1.0, 1.0];
-    let data = labelled::<f32>(&features, &[1.0, 0.0, 1.0, 0.0, 1.0, 0.0]);
+    let data = labelled::<f32>(&features, &[1.0, 0.0, 1.0, 1.0, 1.0, 0.0]);
     let mut model = Linear::<f32>::new(D);
     for batch_size in [1, 3] {
         let mut trainer = quiet(sgd(0.1, 0.0)).batch_size(batch_size).shuffle(false).epochs(2);
