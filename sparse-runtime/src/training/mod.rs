@@ -19,6 +19,7 @@ mod json;
 mod lead;
 mod measure;
 mod monitor;
+mod numbers;
 mod padding;
 mod plan;
 #[cfg(feature = "plot")]

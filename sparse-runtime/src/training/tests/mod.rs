@@ -4,6 +4,7 @@ mod caught;
 mod faults;
 mod finite;
 pub(crate) mod linear;
+mod numbers;
 mod other_data;
 mod pieces;
 mod resume;
