@@ -21,6 +21,7 @@ mod field_faults;
 mod field_ftrl;
 mod field_macro;
 mod field_metrics;
+mod field_sums;
 mod frozen;
 mod golden;
 mod grown;

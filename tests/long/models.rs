@@ -5,7 +5,7 @@
 //! fails where `NNZ_REQUIRE_DATA=1`.
 
 // What cannot be read fails the test; of an example, `main` is not called, nor what all of them call there.
-#![allow(dead_code)]
+#![allow(clippy::duplicate_mod, dead_code)]
 
 #[path = "../../examples/factorization_machine.rs"]
 mod factorization_machine;

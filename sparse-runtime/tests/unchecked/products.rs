@@ -81,15 +81,17 @@ fn products_have_the_documented_bits<T: Float<Accumulator = T>>() {
         dot::cpu::csr_dense(&mut product, x.view(), y.view(), false, &mut context);
         assert!(product.values() == ordered_product(&x, y.values(), width), "{width} columns");
 
-        let y = Dense::new([N_ROWS, width], numbers(N_ROWS * width)).unwrap();
-        let mut expected = vec![T::zero(); N_COLS * width];
+        let y: Dense<T> = Dense::new([N_ROWS, width], numbers(N_ROWS * width)).unwrap();
+        let mut sums = vec![0.0; N_COLS * width];
         for (row, entries) in x.iter_rows().enumerate() {
             for (column, value) in entries {
                 for k in 0..width {
-                    expected[column * width + k] += value * y.values()[row * width + k];
+                    let factor = y.values()[row * width + k].as_f64();
+                    sums[column * width + k] += value.as_f64() * factor;
                 }
             }
         }
+        let expected: Vec<T> = sums.into_iter().map(T::of).collect();
         let mut product = RowSparse::default();
         dot::cpu::csr_transposed_dense(&mut product, x.view(), y.view(), false, &mut context);
         assert!(product.to_dense().unwrap().values() == expected, "{width} columns");

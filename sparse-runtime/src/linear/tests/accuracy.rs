@@ -59,7 +59,7 @@ impl<R: UpdateRule, T: Float<Accumulator = T>> Fit<R, T> {
             };
             let made: crate::error::Result<()> = (|| {
                 with_rows!(R, T; *updater, [0 => table], |[rows]| {
-                    let threads = (n_parts, n_parts % 2 == 0);
+                    let threads = (n_parts, n_parts.is_multiple_of(2));
                     in_parts::step(threads, x, rows, Fixed::<1>, scratch, &mut row_functions);
                     Ok(())
                 })

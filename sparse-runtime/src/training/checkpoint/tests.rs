@@ -409,11 +409,8 @@ fn a_crafted_run_is_refused_before_anything_is_changed() {
         let mut model = Linear::<f64>::new(5);
         let mut updater = updater(&model);
         let run = load_run(&mut model, &mut updater, path);
-        run.map(|run| {
-            // What is accepted can be gone on with.
-            updater.flush_model(&mut model).unwrap();
-            run
-        })
+        // What is accepted can be gone on with.
+        run.inspect(|_| updater.flush_model(&mut model).unwrap())
     };
     crafted(path, |_| {});
     load().unwrap();
