@@ -212,6 +212,15 @@ where
         scratch: &mut Scratch<T>,
         mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
     ) -> Result<f64> {
+        // A batch of one is what a step of many such is made of, to the bit.
+        if rows.count == 1 {
+            let loss = lanes::wide(
+                #[inline(always)]
+                || self.in_place(&rows, 0, scratch, &mut row_function),
+            )?;
+            self.rows.into_iter().for_each(RowUpdater::finish);
+            return Ok(loss);
+        }
         // The elements of a row of data's inner products.
         let mut inner_size = InnerSize { size: 0, width: self.width.columns() };
         P::each(&mut inner_size);
@@ -307,32 +316,45 @@ where
         scratch: &mut Scratch<T>,
         mut row_function: impl FnMut(usize, &mut [T], &mut [T]) -> T,
     ) -> Result<RowSteps> {
-        let width = self.width;
         let is_large = self.rows.iter().any(is_large);
         let mut steps = RowSteps::default();
         for row in range {
             if is_large {
                 self.prefetch(rows, row);
             }
-            let ids = named(rows, row, &self.bounds)?;
-            // SAFETY: `named` has compared the ids, here and below.
-            unsafe { self.settle(&ids) };
-            let cursors = self.cursors();
-            let mut read = Read { cursors, ids, numbers: [T::zero(); M] };
-            P::each(&mut read);
-            let mut numbers = read.numbers;
-            let loss = row_function(row, &mut numbers, &mut [T::zero(); M]);
-            P::each(&mut Update { cursors, ids, numbers, width, scratch: &mut scratch.factors });
-            for (rows, id) in self.rows.iter_mut().zip(&ids) {
-                // SAFETY: as above.
-                unsafe { rows.mark_rows(&[*id]) };
-                rows.advance();
-            }
-            if !steps.add(loss.as_f64()) {
+            let loss = self.in_place(rows, row, scratch, &mut row_function)?;
+            self.rows.iter_mut().for_each(RowUpdater::advance);
+            if !steps.add(loss) {
                 break;
             }
         }
         Ok(steps)
+    }
+
+    /// Updates the rows that a row of data names by what it alone contributes, and returns its loss.
+    #[inline(always)]
+    fn in_place<F: Fn(usize) -> [usize; N]>(
+        &mut self,
+        rows: &Rows<F>,
+        row: usize,
+        scratch: &mut Scratch<T>,
+        row_function: &mut impl FnMut(usize, &mut [T], &mut [T]) -> T,
+    ) -> Result<f64> {
+        let width = self.width;
+        let ids = named(rows, row, &self.bounds)?;
+        // SAFETY: `named` has compared the ids, here and below.
+        unsafe { self.settle(&ids) };
+        let cursors = self.cursors();
+        let mut read = Read { cursors, ids, numbers: [T::zero(); M] };
+        P::each(&mut read);
+        let mut numbers = read.numbers;
+        let loss = row_function(row, &mut numbers, &mut [T::zero(); M]);
+        P::each(&mut Update { cursors, ids, numbers, width, scratch: &mut scratch.factors });
+        for (rows, id) in self.rows.iter_mut().zip(&ids) {
+            // SAFETY: as above.
+            unsafe { rows.mark_rows(&[*id]) };
+        }
+        Ok(loss.as_f64())
     }
 }
 

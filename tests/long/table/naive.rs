@@ -322,7 +322,7 @@ fn losses(
         return Some(rows.map(row).collect());
     }
     let number = |name| operator.number(attributes, name).unwrap();
-    let sign = |t: f64| if t > 0.0 { 1.0 } else { -1.0 };
+    let sign = |t: f64| if t >= 0.5 { 1.0 } else { -1.0 };
     let element = |s: f64, t: f64| match operator.name {
         "squared_error" => Some((s - t).powi(2) / 2.0),
         "absolute_error" => Some((s - t).abs()),
@@ -369,7 +369,7 @@ fn loss_gradient(
         }
         return Some(Naive::dense(&score.shape, values));
     }
-    let sign = |t: f64| if t > 0.0 { 1.0 } else { -1.0 };
+    let sign = |t: f64| if t >= 0.5 { 1.0 } else { -1.0 };
     let element = |s: f64, t: f64| match loss {
         "squared_error" => Some(s - t),
         "absolute_error" => Some(if s == t { 0.0 } else { (s - t).signum() }),
