@@ -376,8 +376,12 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         // What each step does to all rows, and rules that count their steps, take them one by one.
         let alike = self.mode != LazyUpdate::Dense && self.clock > self.counts_until;
         let count = if alike { at_most.clamp(1, MAX_BEGUN) } else { 1 };
-        self.record_idle(count as u64);
-        self.begun = Begun::Together(count as u64);
+        // A single step is recorded when it ends, as by `end_step`: products of maps have other last
+        // bits where they are made in another order.
+        if count > 1 {
+            self.record_idle(count as u64);
+            self.begun = Begun::Together(count as u64);
+        }
         Ok(count)
     }
 
