@@ -399,11 +399,6 @@ impl<T: Element> Table<T> {
         }
     }
 
-    /// The states that an updater keeps beside one row; `None` where it keeps none here.
-    pub(crate) fn states_of_row<S: Copy>(&self, tenant: &Tenant, row: usize) -> Option<&[S]> {
-        self.blocks_of(tenant).map(|blocks| blocks.states(row))
-    }
-
     /// Replaces the states that an updater keeps here, row major. Nothing where it keeps none. O(states given).
     pub(crate) fn set_states<S: Copy>(&mut self, tenant: &Tenant, states: &[S]) {
         let blocks = self.blocks.iter_mut().chain(&mut self.parked);

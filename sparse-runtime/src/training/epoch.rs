@@ -241,47 +241,29 @@ where
     H: BatchHook<M>,
 {
     let first = (updater.clock() == 0).then_some(start);
-    let result = settled_after(model, updater, |model, updater| {
-        steps(model, updater, batches, start, totals, hook)
-    })?;
+    let mut settled = Settled { model: &mut *model, updater: &mut *updater, is_settled: false };
+    let Settled { model: trained, updater: used, .. } = &mut settled;
+    let result = steps(&mut **trained, &mut **used, batches, start, totals, hook);
+    settled.is_settled = true;
+    drop(settled);
+    updater.flush_model(model)?;
     result.map_err(|error| blame(error, model, batches, first))
 }
 
-/// Trains, then brings all rows up to date, also where a step, a hook or data panics. The inner
-/// result is that of `train`, the outer one that of bringing rows up to date.
-#[inline]
-pub(super) fn settled_after<M: Model, R: UpdateRule, O>(
-    model: &mut M,
-    updater: &mut Updater<R, M::Element>,
-    train: impl FnOnce(&mut M, &mut Updater<R, M::Element>) -> Result<O>,
-) -> Result<Result<O>> {
-    let mut settled = Settled { model, updater, is_settled: false };
-    let result = train(&mut *settled.model, &mut *settled.updater);
-    settled.is_settled = true;
-    settled.settle()?;
-    Ok(result)
-}
-
-/// A model in training, whose rows are brought up to date where a panic drops it.
+/// A model in training: its rows are brought up to date where steps, a hook or data panic too. Whoever catches the panic has the model as the steps so
+/// far left it.
 struct Settled<'m, R: UpdateRule, M: Model> {
     model: &'m mut M,
     updater: &'m mut Updater<R, M::Element>,
     is_settled: bool,
 }
 
-impl<R: UpdateRule, M: Model> Settled<'_, R, M> {
-    fn settle(&mut self) -> Result<()> {
-        self.updater.end_prepared_steps();
-        self.updater.flush_model(self.model)
-    }
-}
-
 impl<R: UpdateRule, M: Model> Drop for Settled<'_, R, M> {
     fn drop(&mut self) {
         if !self.is_settled {
             // A panic within a panic would end the program.
-            let settle = AssertUnwindSafe(|| self.settle());
-            if !matches!(catch_unwind(settle), Ok(Ok(()))) {
+            let flush = || self.updater.flush_model(self.model);
+            if !matches!(catch_unwind(AssertUnwindSafe(flush)), Ok(Ok(()))) {
                 tracing::error!("rows of the model wait for steps that they missed");
             }
         }

@@ -4,7 +4,6 @@ use super::any_updater::AnyUpdater;
 use super::callback::{Callback, Moment, State, is_due, replay, states};
 use super::checkpoint::Run;
 use super::measure::Measure;
-use super::numbers::{Numbers, PAUSE};
 use super::progress::Reporter;
 use super::{BatchHook, EpochTotals};
 use crate::data::{Batch, Position};
@@ -32,7 +31,6 @@ pub(super) struct Hook<'s, 'a> {
     pub(super) has_end: bool,
     /// Of the gradients at a pause, by parameter, where a callback asks for them.
     pub(super) gradient_norms: Vec<Option<f64>>,
-    pub(super) numbers: Numbers,
 }
 
 impl Hook<'_, '_> {
@@ -126,27 +124,20 @@ impl<M: Model> BatchHook<M> for Hook<'_, '_> {
     fn steps_to_pause(&self, totals: &EpochTotals) -> u64 {
         let next =
             self.callbacks.iter().filter_map(|callback| callback.next_batch(totals.n_batches));
-        let next = next.chain(self.numbers.is_ahead(totals.n_batches).then_some(PAUSE));
         next.min().map_or(u64::MAX, |next| next.saturating_sub(totals.n_batches))
     }
 
     fn sees_gradients(&self, totals: &EpochTotals) -> bool {
-        let n_batches = totals.n_batches;
-        let sees = |callback: &Box<dyn Callback + '_>| {
-            callback.sees_gradients() && is_due(&**callback, n_batches)
-        };
-        self.numbers.is_now(n_batches) || self.callbacks.iter().any(sees)
+        self.callbacks
+            .iter()
+            .any(|callback| callback.sees_gradients() && is_due(&**callback, totals.n_batches))
     }
 
     fn gradients(&mut self, model: &mut M) {
-        if !self.callbacks.iter().any(|callback| callback.sees_gradients()) {
-            return;
-        }
         let norm = |index| {
             let gradient = model.gradient_mut(index)?;
             Some(sum_of_squares(gradient.view().values()).sqrt())
         };
-        self.gradient_norms.clear();
         self.gradient_norms.extend((0..M::PARAMETERS.len()).map(norm));
     }
 
@@ -158,12 +149,6 @@ impl<M: Model> BatchHook<M> for Hook<'_, '_> {
         totals: &EpochTotals,
     ) -> Result<ControlFlow<()>> {
         let updater: &dyn AnyUpdater<M::Element> = updater;
-        if self.numbers.is_now(totals.n_batches) {
-            self.numbers.check(model, updater);
-        }
-        if !self.callbacks.iter().any(|callback| is_due(&**callback, totals.n_batches)) {
-            return Ok(ControlFlow::Continue(()));
-        }
         self.look(&(&*model, updater), position, totals)
     }
 }

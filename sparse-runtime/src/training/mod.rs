@@ -19,7 +19,6 @@ mod json;
 mod lead;
 mod measure;
 mod monitor;
-mod numbers;
 mod padding;
 mod plan;
 #[cfg(feature = "plot")]

@@ -9,7 +9,7 @@
 
 use super::TrainError;
 use super::blame::blame;
-use super::epoch::{BatchHook, EpochTotals, Pauses, ROWS_A_CALL, diverged, settled_after};
+use super::epoch::{BatchHook, EpochTotals, Pauses, ROWS_A_CALL, diverged};
 use super::padding::loss_without_padding;
 use super::score::{ROWS_AT_A_TIME, whole};
 use crate::data::{Batch, BatchOptions, Batches, DataSource, Labels, LastBatch, Order, Position};
@@ -114,9 +114,9 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
             _ => self.gather(model, updater, start.epoch)?,
         }
         let first = (updater.clock() == 0).then_some(start);
-        let result = settled_after(model, updater, |model, updater| {
-            self.steps(model, updater, batches, start, totals, hook)
-        })?;
+        let result = self.steps(model, updater, batches, start, totals, hook);
+        updater.end_prepared_steps();
+        updater.flush_model(model)?;
         result.map_err(|error| blame(error, model, batches, first))
     }
 

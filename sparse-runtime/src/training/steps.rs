@@ -7,7 +7,6 @@ use super::epoch::{EpochTotals, fit_from};
 use super::evaluation::Evaluation;
 use super::hook::Hook;
 use super::measure::Measure;
-use super::numbers::Numbers;
 use super::plan::Plan;
 use super::progress::Reporter;
 use super::reduced::Reduced;
@@ -36,7 +35,6 @@ pub(super) enum Part {
 pub(super) struct RuleFacts {
     name: &'static str,
     one_rate: bool,
-    corrects: bool,
     learning_rate: f64,
 }
 
@@ -100,12 +98,7 @@ where
     S: DataSource<M::Element>,
 {
     fn rule(&self) -> RuleFacts {
-        RuleFacts {
-            name: R::NAME,
-            one_rate: R::ONE_RATE,
-            corrects: R::CORRECTS,
-            learning_rate: self.learning_rate,
-        }
+        RuleFacts { name: R::NAME, one_rate: R::ONE_RATE, learning_rate: self.learning_rate }
     }
 
     fn updater(&mut self) -> &mut dyn AnyUpdater<M::Element> {
@@ -207,7 +200,6 @@ impl Plan<'_> {
             is_stopped: false,
             has_end: part != Part::Piece,
             gradient_norms: Vec::new(),
-            numbers: Numbers::new(model, options.batch_size, rule.corrects),
         };
         model.set_parallel(self.parallel);
         hook.measure.restore(&hook.run.metrics)?;
@@ -227,21 +219,13 @@ impl Plan<'_> {
                 updater.set_learning_rate(base_rate * factor)?;
             }
             batches.start_epoch(epoch)?;
-            let n_batches = batches.n_batches();
-            let number = match part {
-                // Pieces are counted by their steps.
-                Part::Piece => steps.updater().clock() / n_batches.unwrap_or(1).max(1),
-                Part::Whole | Part::Epochs => epoch,
-            };
-            hook.numbers.start_epoch(number, n_batches, end);
-            hook.reporter.start_epoch(epoch, end, n_batches, batches.bytes_read());
+            hook.reporter.start_epoch(epoch, end, batches.n_batches(), batches.bytes_read());
             hook.reporter.advance(start.batch);
             let began = Instant::now();
             let totals = steps.fit_epoch(model, &mut batches, start, totals, &mut hook)?;
             if hook.is_stopped {
                 // Ended within the epoch, of which everybody was told then: nobody is to take it for a whole one.
-                let (epochs, warnings) = (hook.run.epochs, hook.numbers.warnings);
-                return Ok(FitReport { epochs, stopped: true, warnings });
+                return Ok(FitReport { epochs: hook.run.epochs, stopped: true });
             }
             let seconds = began.elapsed().as_secs_f64();
             // Rows that roll over may fill no batch yet.
@@ -280,7 +264,6 @@ impl Plan<'_> {
             hook.end(&(&*model, &*steps.updater()))?;
         }
         let stopped = hook.is_stopped && hook.run.position.epoch < end;
-        let (epochs, warnings) = (hook.run.epochs, hook.numbers.warnings);
-        Ok(FitReport { epochs, stopped, warnings })
+        Ok(FitReport { epochs: hook.run.epochs, stopped })
     }
 }

@@ -4,7 +4,6 @@ mod caught;
 mod faults;
 mod finite;
 pub(crate) mod linear;
-mod numbers;
 mod other_data;
 mod pieces;
 mod resume;
