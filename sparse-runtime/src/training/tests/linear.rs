@@ -4,8 +4,8 @@ use crate::error::Result;
 use crate::formats::{CsrView, Dense, DenseView, RowSparse};
 use crate::initializer::{Initializer, Seed};
 use crate::model::{
-    BatchSource, Dims, Extent, InputInfo, InputRole, InputView, LabelKind, MakeTable, Model,
-    OutputInfo, Parameter, ParameterInfo, ParameterMut, ParameterRef, Plan, RowSet,
+    BatchSource, Dims, Extent, GradientMut, InputInfo, InputRole, InputView, LabelKind, MakeTable,
+    Model, OutputInfo, Parameter, ParameterInfo, ParameterMut, ParameterRef, Plan, RowSet,
 };
 use crate::optimizer::{RowAccumulator, Updater};
 use sparse_core::element::Float;
@@ -186,6 +186,14 @@ impl<T: Float, const GRAPH: u64> Model for Linear<T, GRAPH> {
         updater.apply_dense(1, self.b.values_mut(), self.gradients.1.values())?;
         updater.end_step()?;
         Ok(loss)
+    }
+
+    fn gradient_mut(&mut self, index: usize) -> Option<GradientMut<'_, T>> {
+        match index {
+            0 => Some((&mut self.gradients.0).into()),
+            1 => Some((&mut self.gradients.1).into()),
+            _ => None,
+        }
     }
 
     fn dense_output(&self, index: usize) -> Option<DenseView<'_, T>> {
