@@ -139,14 +139,11 @@ fn the_command_line_refuses_what_it_cannot_keep() {
     command_line::run("train", &trained);
     let predict = ["--model", &saved, "--data", &data];
     let bytes = std::fs::read(&saved).unwrap();
-    let (cache, named) = (file("data.csv.cache", ""), file("ids.users", text));
-    let ids = folder.join("ids").display().to_string();
-    let by_ids = ["--model", "matrix-factorization", "--data", &named];
+    let cache = file("data.csv.cache", "");
     for (subcommand, arguments, more, message) in [
         ("train", &train[..], &["--save", &same][..], "would be lost: write to another file"),
         ("train", &train, &["--test", &other, "--save", &other], "would be lost"),
         ("train", &train, &["--cache", "--save", &cache], "would be lost"),
-        ("train", &by_ids, &["--save", &ids], "would be lost"),
         ("predict", &predict, &["--output", &same], "would be lost"),
         ("predict", &predict, &["--cache", "--output", &cache], "would be lost"),
         ("predict", &predict, &["--output", &saved], "would be lost"),
