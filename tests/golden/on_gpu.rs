@@ -113,6 +113,7 @@ impl There {
 
 impl Device for There {
     const SUFFIX: &'static str = " on a GPU";
+    const CATCHES_UP_BY_ADAM: bool = false;
 
     fn evaluate<'a>(
         &self,
