@@ -17,6 +17,7 @@ mod chains;
 mod constants;
 mod declared;
 mod fallback;
+mod field_decay;
 mod field_faults;
 mod field_ftrl;
 mod field_macro;

@@ -3,7 +3,7 @@
 use crate::diagnostics::{Code, Diagnostic, Severity};
 use crate::ir::{Graph, Kind, print};
 use crate::passes::{
-    Chains, Fusion, Plan, Rows, chains, differentiate, fuse, infer_shapes, infer_storage,
+    Chains, Fusion, Plan, Rows, chains, decays, differentiate, fuse, infer_shapes, infer_storage,
     merge_equal, plan, rows, separate_outputs, simplify,
 };
 
@@ -14,6 +14,8 @@ pub struct Compiled {
     pub graph: Graph,
     /// Rows read and written.
     pub rows: Vec<Rows>,
+    /// Which parameters penalties shrink, in the order of declaration.
+    pub decays: Vec<bool>,
     /// What became of the training step.
     pub fusion: Fusion,
     /// Element-wise operators that are one loop.
@@ -30,9 +32,16 @@ impl Compiled {
         self.diagnostics.iter().filter(|diagnostic| diagnostic.code.severity() == Severity::Error)
     }
 
-    /// A hash of the typed graph (FNV-1a of its text): equal for equal models, on every machine.
+    /// A hash of the typed graph (FNV-1a of its text): equal for equal models, on every machine. What training alone is told of
+    /// a parameter, whether it decays, is left out.
     pub fn fingerprint(&self) -> u64 {
-        print(&self.graph).bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        let mut graph = self.graph.clone();
+        for value in &mut graph.values {
+            if let Kind::Parameter { decay, .. } = &mut value.kind {
+                *decay = None;
+            }
+        }
+        print(&graph).bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         })
     }
@@ -50,6 +59,7 @@ pub fn compile(mut graph: Graph) -> Compiled {
             return Compiled {
                 graph,
                 rows: Vec::new(),
+                decays: Vec::new(),
                 fusion,
                 chains: Chains::default(),
                 plan: Plan::default(),
@@ -57,12 +67,14 @@ pub fn compile(mut graph: Graph) -> Compiled {
             };
         }
     }
+    // Of uses as they stand in the source: before any is rewritten.
+    let decays = decays(&graph);
     simplify(&mut graph);
     let rows = rows(&graph);
     let fusion = fuse(&graph);
     let chains = chains(&graph, &fusion);
     let plan = plan(&graph, &fusion, &chains);
-    Compiled { graph, rows, fusion, chains, plan, diagnostics }
+    Compiled { graph, rows, decays, fusion, chains, plan, diagnostics }
 }
 
 fn gradients(graph: &mut Graph) -> Vec<Diagnostic> {

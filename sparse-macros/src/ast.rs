@@ -172,6 +172,8 @@ pub(crate) struct Input {
 pub(crate) struct Parameter {
     pub(crate) docs: Vec<Attribute>,
     pub(crate) frozen: bool,
+    /// Whether it decays, by `param(decay)` or `param(no_decay)`.
+    pub(crate) decay: Option<bool>,
     /// True for `state`, which is frozen and has an update.
     pub(crate) is_state: bool,
     pub(crate) name: Ident,

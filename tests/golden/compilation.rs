@@ -133,7 +133,7 @@ pub(crate) fn backward(
 
 /// A dense parameter, converted to a tensor's storage.
 pub(crate) fn parameter(graph: &mut Graph, name: &str, tensor: &Tensor) -> ValueId {
-    let kind = ir::Kind::Parameter { initializer: "Zeros".to_owned(), frozen: false };
+    let kind = ir::Kind::Parameter { initializer: "Zeros".to_owned(), frozen: false, decay: None };
     let parameter = declare(graph, kind, name, tensor, Storage::Dense);
     match tensor.stype() {
         Storage::Dense => parameter,

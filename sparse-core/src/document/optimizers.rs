@@ -15,6 +15,16 @@ pub(super) fn page() -> Page {
          (all rows, at every step).\n\n",
     );
     text.push_str(&table(&["rule", "state of a weight", "`Exact`"], &each(|| Row)));
+    text.push_str(
+        "\n## Which parameters decay\n\n\
+         Weight decay and L1 shrink a parameter that is used as a weight: as a factor of a product, as a table of a look-up or a \
+         bag, or multiplied with a csr; so are parameters from whose elements such a weight is computed (`dot(x, relu(w))`). What is only \
+         added or multiplied by broadcasting (a bias, a scale, a temperature) does not decay. Storage and shape play no part: \
+         `dense[d]`, `dense[d, 1]` and `row_sparse[d, 1]` in `dot(x, w)` decay alike. `param(decay) b: …` and `param(no_decay) w: …` \
+         overrule the uses. The plan says `decays` or `no decay` beside each parameter, and so does the documentation of its field. \
+         `Trainer::weight_decay_scale` sets another factor than 0 or 1 in a run. The row_sparse operands of an operator of \
+         your own count as tables.\n",
+    );
     for section in each(|| Section) {
         text.push_str(&section);
     }

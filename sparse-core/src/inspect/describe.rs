@@ -38,10 +38,12 @@ impl Compiled {
             .rows
             .iter()
             .zip(&parts.rows)
-            .map(|(rows, (reads, writes))| PlanRows {
+            .zip(&self.decays)
+            .map(|((rows, (reads, writes)), decays)| PlanRows {
                 parameter: parts.position(rows.parameter),
                 reads: row_set(&rows.reads, reads),
                 writes: rows.writes.as_ref().map(|set| row_set(set, writes)),
+                decays: *decays,
             })
             .collect();
         let step = match &self.fusion {

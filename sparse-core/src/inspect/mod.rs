@@ -167,6 +167,8 @@ pub struct PlanRows<'a> {
     pub reads: PlanRowSet<'a>,
     /// The rows that the gradient stores, if there is one.
     pub writes: Option<PlanRowSet<'a>>,
+    /// Whether weight decay and L1 shrink it.
+    pub decays: bool,
 }
 
 /// A set of rows.

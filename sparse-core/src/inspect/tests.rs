@@ -72,8 +72,8 @@ LinearRegression (f32)
 value   shape   storage     gradient    bytes               written to  computed by
 x       [n, d]  csr                     8·nnz(x) + 8·n + 8              input
 y       [n, 1]  dense                   4·n                             label
-w       [d, 1]  row_sparse  row_sparse  4·d                             parameter
-b       [1]     dense       dense       4                               parameter
+w       [d, 1]  row_sparse  row_sparse  4·d                             parameter, decays
+b       [1]     dense       dense       4                               parameter, no decay
 s       [n, 1]  dense                   4·n                 buffer 0    dot_csr_row_sparse(x, w) *
 pred    [n, 1]  dense                   4·n                 output      add_dense_dense(s, b) *
 l       []      dense                   4                   buffer 0    squared_error_dense_dense
@@ -133,8 +133,8 @@ LinearRegression (f32)
 value   shape          storage     gradient        bytes  written to  computed by
 x       [32, 1000000]  csr                         8_264              input
 y       [32, 1]        dense                         128              label
-w       [1000000, 1]   row_sparse  row_sparse  4_000_000              parameter
-b       [1]            dense       dense               4              parameter
+w       [1000000, 1]   row_sparse  row_sparse  4_000_000              parameter, decays
+b       [1]            dense       dense               4              parameter, no decay
 s       [32, 1]        dense                         128  buffer 0    dot_csr_row_sparse(x, w) *
 pred    [32, 1]        dense                         128  output      add_dense_dense(s, b) *
 l       []             dense                           4  buffer 0    squared_error_dense_dense
@@ -261,7 +261,7 @@ fn a_line_has_its_head() {
         assert_eq!(
             plan.line(2),
             "value  shape   storage     gradient    bytes  computed by\n\
-             w      [d, 1]  row_sparse  row_sparse  4·d    parameter\n"
+             w      [d, 1]  row_sparse  row_sparse  4·d    parameter, decays\n"
         );
     });
 }

@@ -185,10 +185,12 @@ fn cells(plan: &PlanTable<'_>, position: u32, sizes: &Sizes) -> [String; 7] {
     let Some(value) = plan.values.get(position as usize) else {
         return Default::default();
     };
+    let decays = plan.rows.iter().any(|rows| rows.parameter == position && rows.decays);
     let computed = match (value.part, value.computed) {
         (Part::Input, _) => "input".to_owned(),
         (Part::Label, _) => "label".to_owned(),
-        (Part::Parameter, _) => "parameter".to_owned(),
+        (Part::Parameter, _) if decays => "parameter, decays".to_owned(),
+        (Part::Parameter, _) => "parameter, no decay".to_owned(),
         (Part::Frozen, _) => "frozen parameter".to_owned(),
         (Part::State, _) => "state".to_owned(),
         (part, Some(how)) => {

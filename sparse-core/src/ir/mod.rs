@@ -131,6 +131,8 @@ pub enum Kind {
         initializer: String,
         /// True where it is not trained.
         frozen: bool,
+        /// Whether penalties shrink it, where the declaration says so; else its uses do.
+        decay: Option<bool>,
     },
     /// A number in the source.
     Constant(f64),

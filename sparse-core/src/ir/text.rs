@@ -43,8 +43,8 @@ pub fn print(graph: &Graph) -> String {
             Kind::Constant(_) => continue,
             Kind::Input => writeln!(text, "{label} = input {}", declared()),
             Kind::Label => writeln!(text, "{label} = label {}", declared()),
-            Kind::Parameter { initializer, frozen } => {
-                let word = if *frozen { "param(frozen)" } else { "param" };
+            Kind::Parameter { initializer, frozen, decay } => {
+                let word = parameter_word(*frozen, *decay);
                 writeln!(text, "{label} = {word} {} {initializer:?}", declared())
             }
             Kind::Apply(apply) => {
@@ -140,13 +140,17 @@ fn parse_line(graph: &mut Graph, line: &str, place: Place) -> Result<(), String>
     let kind = match head {
         "input" => Kind::Input,
         "label" => Kind::Label,
-        "param" if rest.starts_with("param(frozen)") => {
-            Kind::Parameter { initializer: String::new(), frozen: true }
+        "param" => {
+            let (frozen, decay) = parameter_kind(rest).ok_or("unknown kind of parameter")?;
+            Kind::Parameter { initializer: String::new(), frozen, decay }
         }
-        "param" => Kind::Parameter { initializer: String::new(), frozen: false },
         _ => return parse_apply(graph, word, rest, place),
     };
-    let tail = tail.trim_start_matches("frozen) ");
+    let tail = if rest.starts_with("param(") {
+        tail.split_once(") ").ok_or("expected a type")?.1
+    } else {
+        tail
+    };
     let (types, tail) = tail.split_once('[').ok_or("expected a shape")?;
     let (shape, tail) = tail.split_once(']').ok_or("expected `]`")?;
     let (storages, element) =
@@ -158,8 +162,9 @@ fn parse_line(graph: &mut Graph, line: &str, place: Place) -> Result<(), String>
     let element = element.parse().map_err(|_| "unknown element type")?;
     let shape = dims(graph, shape);
     let kind = match kind {
-        Kind::Parameter { frozen, .. } => {
-            Kind::Parameter { initializer: tail.trim().trim_matches('"').to_owned(), frozen }
+        Kind::Parameter { frozen, decay, .. } => {
+            let initializer = tail.trim().trim_matches('"').to_owned();
+            Kind::Parameter { initializer, frozen, decay }
         }
         other => other,
     };
@@ -252,6 +257,26 @@ fn dims(graph: &mut Graph, text: &str) -> Dims {
             Err(_) => Dim::Named(word.to_owned()),
         })
         .collect()
+}
+
+/// The kinds of parameters: the word, whether it is frozen, and whether it decays where that is declared.
+const PARAMETERS: [(&str, bool, Option<bool>); 4] = [
+    ("param(frozen)", true, None),
+    ("param(decay)", false, Some(true)),
+    ("param(no_decay)", false, Some(false)),
+    ("param", false, None),
+];
+
+fn parameter_word(frozen: bool, decay: Option<bool>) -> &'static str {
+    let known = PARAMETERS
+        .iter()
+        .find(|(_, is_frozen, decays)| *is_frozen == frozen && (frozen || *decays == decay));
+    known.map_or("param", |(word, ..)| word)
+}
+
+fn parameter_kind(text: &str) -> Option<(bool, Option<bool>)> {
+    let word = text.split(' ').next()?;
+    PARAMETERS.iter().find(|(known, ..)| *known == word).map(|(_, frozen, decay)| (*frozen, *decay))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! hundred bytes.
 
 use super::unary::{DENSE_ONLY, ZERO_PRESERVING, gradient_family, gradient_rules};
-use super::{Gradient, Kind, Operator, ROW, Rule, no_gradient};
+use super::{Gradient, Kind, Operator, ROW, Rule, Weights, no_gradient};
 use crate::storage::{Storage, join};
 
 /// What a declaration says of an operator. [`check`](Declaration::check) it before its rows are made.
@@ -167,6 +167,7 @@ impl Declaration {
                 storage: keep_all(rules),
                 gradient: keep_all(gradient),
                 kind: Kind::Declared(index, DeclaredKernel::OfRule),
+                weights: Weights::Tables,
                 ..ROW
             };
             return vec![Box::leak(Box::new(row))];

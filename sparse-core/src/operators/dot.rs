@@ -1,6 +1,6 @@
 //! Matrix products.
 
-use super::{Condition, Operator, ROW, flag, gradient, gradient_when, rule, storage};
+use super::{Condition, Operator, ROW, Weights, flag, gradient, gradient_when, rule, storage};
 use crate::storage::Storage::Dense;
 
 pub(super) const ALL: &[&Operator] = &[&DOT, &OUTER];
@@ -58,6 +58,7 @@ const DOT: Operator = Operator {
             "dot(grad, lhs, transpose_lhs = true, transpose_rhs = transpose_lhs)",
         ),
     ],
+    weights: Weights::Operands(&["lhs", "rhs"]),
     ..ROW
 };
 
@@ -77,5 +78,6 @@ const OUTER: Operator = Operator {
         gradient("lhs", "dot(grad, rhs)"),
         gradient("rhs", "dot(grad, lhs, transpose_lhs = true)"),
     ],
+    weights: Weights::Operands(&["lhs", "rhs"]),
     ..ROW
 };

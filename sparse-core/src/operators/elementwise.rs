@@ -4,7 +4,7 @@
 //! as an operand a sparse array keeps its storage where the function of that number is 0 at 0: `maximum(x, -1)` and `power(x, 2)`
 //! of a csr are csr, `maximum(x, 1)` and `power(x, 0)` are refused.
 
-use super::{BinaryFamily, Condition, Kind, Operator, ROW, Rule, gradient, rule};
+use super::{BinaryFamily, Condition, Kind, Operator, ROW, Rule, Weights, gradient, rule};
 
 const ZERO_STAYS: &Condition = &Condition::ZERO_STAYS;
 
@@ -105,7 +105,8 @@ const fn rules(family: BinaryFamily, mirrored: bool) -> &'static [Rule] {
 /// Rows: constant, name, family, function, gradients, and one sentence.
 macro_rules! binary {
     ($($NAME:ident $name:literal $family:ident = $formula:literal, lhs = $lhs:literal, rhs = $rhs:literal,
-        $(chain = $chain:literal, also = $aliases:expr,)? $(mirror = $mirror:literal,)? $summary:literal;)*) => {
+        $(chain = $chain:literal, also = $aliases:expr,)? $(mirror = $mirror:literal,)? $(weights = $weights:ident,)?
+        $summary:literal;)*) => {
         pub(super) const ALL: &[&Operator] = &[$(&$NAME,)* &SCATTER_DIVIDE];
 
         $(
@@ -119,6 +120,7 @@ macro_rules! binary {
                 kind: Kind::Binary(BinaryFamily::$family, $formula),
                 $(chain: Some($chain), aliases: $aliases,)?
                 $(mirror: Some($mirror),)?
+                $(weights: Weights::$weights,)?
                 ..ROW
             };
         )*
@@ -132,6 +134,7 @@ binary! {
         "The difference, element by element; a dense operand broadcasts. `a - b`.";
     MULTIPLY "multiply" Intersection = "x * y",
         lhs = "reduce_to(grad * rhs, lhs)", rhs = "reduce_to(grad * lhs, rhs)", chain = "multiply", also = &[],
+        weights = BesideCsr,
         "The product, element by element; a dense operand broadcasts. `a * b`. A sparse operand keeps its pattern: only stored \
          elements are multiplied.";
     DIVIDE "divide" Left = "x / y",

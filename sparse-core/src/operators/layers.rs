@@ -2,8 +2,8 @@
 //! sparse values are made of.
 
 use super::{
-    Condition, IdsBelow, Operator, ROW, Rule, flag, gradient, gradient_when, no_gradient, rule,
-    storage,
+    Condition, IdsBelow, Operator, ROW, Rule, Weights, flag, gradient, gradient_when, no_gradient,
+    rule, storage,
 };
 use crate::storage::Storage::Dense;
 
@@ -45,6 +45,7 @@ const FULLY_CONNECTED: Operator = Operator {
         "accept the cost with `dense(…)` around the operand, or write `dot(x, w)` with a row_sparse `w` of shape [d, h], which a csr \
          `x` reads by rows",
     ),
+    weights: Weights::Operands(&["x", "weight"]),
     ..ROW
 };
 
@@ -61,6 +62,7 @@ const EMBEDDING: Operator = Operator {
         no_gradient("ids", "ids are data"),
         gradient("weight", "take_gradient(grad, ids, weight)"),
     ],
+    weights: Weights::Operands(&["weight"]),
     ..ROW
 };
 
@@ -87,6 +89,7 @@ const EMBEDDING_BAG: Operator = Operator {
         gradient("table", "embedding_bag_gradient(bags, grad, mean = mean, weighted = weighted)"),
     ],
     alternative: Some("bags are the rows of a csr: write `embedding_bag(csr({bags}), {table})`"),
+    weights: Weights::Operands(&["table"]),
     ..ROW
 };
 
@@ -122,6 +125,7 @@ const PAIRWISE_INTERACTION: Operator = Operator {
         gradient("x", "pairwise_interaction_slope(x, v, grad)"),
         gradient("v", "pairwise_interaction_gradient(x, v, grad)"),
     ],
+    weights: Weights::Operands(&["v"]),
     ..ROW
 };
 
@@ -216,5 +220,6 @@ const SAMPLED_DOT: Operator = Operator {
         ),
     ],
     alternative: Some("`like` is a csr, and a row_sparse `rhs` is read transposed: by rows"),
+    weights: Weights::Operands(&["lhs", "rhs"]),
     ..ROW
 };

@@ -65,6 +65,8 @@ pub struct Operator {
     pub cost: &'static str,
     /// What to write instead where a sparse operand is refused; `{}` stands for the operand, `{name}` for that of a name.
     pub alternative: Option<&'static str>,
+    /// The operands that are weights of what the others hold. Penalties shrink a parameter that is used as one.
+    pub weights: Weights,
     /// What makes predictions of scores: the function that the operator is of a score, or of a row of scores.
     pub link: Option<Link>,
     /// True for rows that the language does not offer: gradients of other rows.
@@ -80,6 +82,20 @@ pub enum Link {
     Softmax,
     /// `exp(s)`: a count, or a probability by its logarithm.
     Exp,
+}
+
+/// The operands of an operator that are weights: factors of a product, and tables that rows are looked up in. What is added
+/// or multiplied by broadcasting (a bias, a scale, a temperature) is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weights {
+    /// No operand is.
+    None,
+    /// The operands of these names are.
+    Operands(&'static [&'static str]),
+    /// An operand that is not a csr is, where the other one is a csr.
+    BesideCsr,
+    /// The row_sparse operands are: an operator that users declare reads their rows.
+    Tables,
 }
 
 /// Ids in the operand `ids` are positions along `axis` (negative from the end) of the operand `of`.
@@ -437,6 +453,7 @@ const ROW: Operator = Operator {
     kind: Kind::Kernel,
     cost: "",
     alternative: None,
+    weights: Weights::None,
     link: None,
     internal: false,
 };

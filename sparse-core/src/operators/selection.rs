@@ -4,8 +4,8 @@
 //! `clip` and `wrap` say instead what becomes of ids beyond it.
 
 use super::{
-    Condition, IdsBelow, Operator, ROW, flag, gradient, integer, no_gradient, required_integer,
-    rule, storage,
+    Condition, IdsBelow, Operator, ROW, Weights, flag, gradient, integer, no_gradient,
+    required_integer, rule, storage,
 };
 use crate::storage::Storage::Dense;
 
@@ -46,6 +46,7 @@ const TAKE: Operator = Operator {
         gradient("x", "take_gradient(grad, ids, x, axis = axis, clip = clip, wrap = wrap)"),
         gradient("ids", "0"),
     ],
+    weights: Weights::Operands(&["x"]),
     ..ROW
 };
 

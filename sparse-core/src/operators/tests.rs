@@ -148,8 +148,11 @@ fn closed(operator: &'static Operator, signature: &Signature) -> (Graph, Option<
                         let flag = operator.transpose_flag(index).unwrap();
                         attributes.set(flag, AttributeValue::Flag(true));
                     }
-                    let trained =
-                        ValueKind::Parameter { initializer: String::new(), frozen: false };
+                    let trained = ValueKind::Parameter {
+                        initializer: String::new(),
+                        frozen: false,
+                        decay: None,
+                    };
                     match pattern {
                         Pattern::Array(storage, _) if *storage != Storage::Csr => {
                             (trained, *storage, ElementType::F32)

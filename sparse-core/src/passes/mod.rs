@@ -3,6 +3,7 @@
 
 mod annotations;
 mod bytes;
+mod decay;
 mod dense_gradient;
 mod differentiate;
 mod fallback;
@@ -19,6 +20,7 @@ mod scatter;
 mod separate;
 mod simplify;
 
+pub use decay::decays;
 pub use differentiate::differentiate;
 pub use fuse::{
     Chain, ChainRead, Chains, DenseGradient, FEW, Fusion, Layers, Linear, Lookup, LookupRead,

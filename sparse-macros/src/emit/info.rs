@@ -99,12 +99,14 @@ fn parameter(emit: &Emit<'_>, id: ValueId) -> TokenStream {
         None => quote!(#rt::None),
     };
     let (storage, shape) = (storage(emit, emit.graph.storage(id)), shape(emit, id));
-    let rows = emit.index_of(id).and_then(|index| emit.compiled.rows.get(index));
+    let index = emit.index_of(id);
+    let rows = index.and_then(|index| emit.compiled.rows.get(index));
     let reads = rows.map_or(quote!(#rt::RowSet::All), |rows| row_set(emit, &rows.reads));
     let writes = match rows.and_then(|rows| rows.writes.as_ref()) {
         Some(writes) => row_set(emit, writes),
         None => quote!(#rt::RowSet::Of(&[])),
     };
+    let decays = index.and_then(|index| emit.compiled.decays.get(index)).copied().unwrap_or(false);
     quote! {
         #rt::ParameterInfo {
             name: #name,
@@ -113,6 +115,7 @@ fn parameter(emit: &Emit<'_>, id: ValueId) -> TokenStream {
             shape: #shape,
             reads: #reads,
             writes: #writes,
+            decays: #decays,
         }
     }
 }

@@ -42,6 +42,7 @@ pub(crate) fn uncompiled(graph: &Graph) -> Variants {
     let compiled = |graph| Compiled {
         graph,
         rows: Vec::new(),
+        decays: Vec::new(),
         fusion: Fusion::None { reason: String::new() },
         chains: Chains::default(),
         plan: Plan::default(),

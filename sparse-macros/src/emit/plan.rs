@@ -165,7 +165,8 @@ fn rows(rows: &PlanRows<'_>) -> TokenStream {
     };
     let (parameter, reads) = (rows.parameter, set(&rows.reads));
     let writes = option(rows.writes.as_ref().map(set));
-    quote!(PlanRows { parameter: #parameter, reads: #reads, writes: #writes })
+    let decays = rows.decays;
+    quote!(PlanRows { parameter: #parameter, reads: #reads, writes: #writes, decays: #decays })
 }
 
 fn lookup(lookup: &PlanLookup) -> TokenStream {

@@ -233,17 +233,30 @@ fn parameter(
     notes: &mut Notes,
 ) -> syn::Result<Option<Declaration>> {
     let is_state = keyword == "state";
-    let mut frozen = is_state;
+    let (mut frozen, mut decay) = (is_state, None);
     if !is_state && stream.peek(syn::token::Paren) {
         let content;
         syn::parenthesized!(content in stream);
         let word: Ident = content.parse()?;
-        if word != "frozen" {
-            let message = format!("no kind of parameter is called `{word}`");
-            let help = "write `param(frozen)` for one that is not trained, or `param`";
-            notes.error(Code::UnknownModifier, word.span(), message, help);
+        match word.to_string().as_str() {
+            "frozen" => frozen = true,
+            "decay" => decay = Some(true),
+            "no_decay" => decay = Some(false),
+            _ => {
+                let message = format!("no kind of parameter is called `{word}`");
+                let help = "write `param(frozen)` for one that is not trained, `param(decay)` or `param(no_decay)` for \
+                            one that weight decay shrinks or does not whatever its use, or `param`";
+                notes.error(Code::UnknownModifier, word.span(), message, help);
+                // Nothing is said twice of what was meant.
+                frozen = true;
+            }
         }
-        frozen = true;
+        if !content.is_empty() {
+            let message = "a parameter has one kind".to_owned();
+            let help = "write one word: `param(frozen)`, `param(decay)` or `param(no_decay)`; a frozen parameter never decays";
+            notes.error(Code::UnknownModifier, content.span(), message, help);
+            content.parse::<TokenStream>()?;
+        }
     }
     let name = name(stream, notes)?;
     let word = Ident::new(&keyword.to_string(), name.span());
@@ -277,5 +290,13 @@ fn parameter(
     initializers::check(&name_of, &value, notes);
     let tokens = notes.cut.restored(value.to_token_stream());
     let initializer = Initializer { name: name_of, tokens };
-    Ok(Some(Declaration::Parameter(Parameter { docs, frozen, is_state, name, array, initializer })))
+    Ok(Some(Declaration::Parameter(Parameter {
+        docs,
+        frozen,
+        decay,
+        is_state,
+        name,
+        array,
+        initializer,
+    })))
 }

@@ -19,6 +19,7 @@ impl Resolver<'_> {
                 let kind = Kind::Parameter {
                     initializer: parameter.initializer.tokens.to_string(),
                     frozen: parameter.frozen,
+                    decay: parameter.decay,
                 };
                 self.declare(kind, &parameter.name, &parameter.array);
                 self.state(parameter);

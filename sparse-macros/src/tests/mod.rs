@@ -71,7 +71,10 @@ fn what_is_emitted_shows_the_plan() {
     };
     let private = "::nnz::__private";
     for (field, line) in [
-        (format!("pub w: {private}::Parameter<"), "w [d, 1] row_sparse row_sparse 4·d parameter"),
+        (
+            format!("pub w: {private}::Parameter<"),
+            "w [d, 1] row_sparse row_sparse 4·d parameter, decays",
+        ),
         (format!("pub x: {private}::CsrView<"), "x [n, d] csr 8·nnz(x) + 8·n + 8 input"),
         (
             format!("pub pred: {private}::Dense<"),

@@ -521,6 +521,9 @@ pub struct ParameterInfo {
     pub reads: RowSet,
     /// The rows that its gradient stores, none of a frozen one. [`Model::rows_written`] has those of a batch.
     pub writes: RowSet,
+    /// Whether weight decay and L1 shrink it: true for a factor of a product, a table of a look-up or a bag, and what is multiplied with
+    /// a csr; false for what is only added or multiplied by broadcasting. `param(decay)` and `param(no_decay)` overrule its uses.
+    pub decays: bool,
 }
 
 /// A declared output.

@@ -42,24 +42,21 @@ impl ParameterSpec {
 
     /// The parameters of a model, in the order of [`Model::PARAMETERS`].
     ///
-    /// Weight decay applies to every `row_sparse` parameter and to every parameter of rank 2 and more. A
-    /// dense parameter of rank 1 or 0 is a bias or a scale, which shrinking would only distort: it is
-    /// exempt (scale 0). Set [`weight_decay_scale`](Self::weight_decay_scale) to decide otherwise.
+    /// Weight decay and L1 shrink the parameters that [decay](crate::model::ParameterInfo::decays) by their uses. A bias or a
+    /// scale, which shrinking would only distort, is exempt (scale 0). Set
+    /// [`weight_decay_scale`](Self::weight_decay_scale) to decide otherwise.
     pub fn of_model<M: Model>(model: &M) -> Vec<ParameterSpec> {
         model
             .parameters()
             .iter()
             .zip(M::PARAMETERS)
-            .map(|(parameter, info)| {
-                let decayed = info.storage == Storage::RowSparse || parameter.shape.rank() >= 2;
-                ParameterSpec {
-                    name: Cow::Borrowed(info.name),
-                    n_rows: parameter.shape.n_rows(),
-                    row_size: parameter.shape.row_size(),
-                    gradient: info.gradient,
-                    weight_decay_scale: if decayed { 1.0 } else { 0.0 },
-                    learning_rate_scale: 1.0,
-                }
+            .map(|(parameter, info)| ParameterSpec {
+                name: Cow::Borrowed(info.name),
+                n_rows: parameter.shape.n_rows(),
+                row_size: parameter.shape.row_size(),
+                gradient: info.gradient,
+                weight_decay_scale: if info.decays { 1.0 } else { 0.0 },
+                learning_rate_scale: 1.0,
             })
             .collect()
     }

@@ -219,7 +219,7 @@ fn graph(case: &Case<'_>, given: &[Given]) -> Option<Compiled> {
             ids.push(graph.declare(ValueKind::Input, &name, storage, element, dims, Place(0)));
             continue;
         }
-        let kind = ValueKind::Parameter { initializer: String::new(), frozen: false };
+        let kind = ValueKind::Parameter { initializer: String::new(), frozen: false, decay: None };
         let direct = storage == Storage::RowSparse && through == Through::Product;
         let declared = if direct { storage } else { Storage::Dense };
         let id = graph.declare(kind, &name, declared, element, dims, Place(0));

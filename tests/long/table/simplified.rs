@@ -7,8 +7,8 @@ use sparse_core::diagnostics::Severity;
 use sparse_core::ir::{Graph, Kind, parse, print};
 use sparse_core::operators::Pattern;
 use sparse_core::passes::{
-    Bits, REWRITES, Rewrite, chains, differentiate, fuse, infer_shapes, infer_storage, plan, rows,
-    separate_outputs, simplify,
+    Bits, REWRITES, Rewrite, chains, decays, differentiate, fuse, infer_shapes, infer_storage,
+    plan, rows, separate_outputs, simplify,
 };
 use sparse_core::shapes::Dim;
 use sparse_core::storage::Storage;
@@ -153,10 +153,10 @@ fn compile_plain(text: &str) -> Option<Compiled> {
 }
 
 fn finish(graph: Graph) -> Compiled {
-    let (rows, fusion) = (rows(&graph), fuse(&graph));
+    let (rows, decays, fusion) = (rows(&graph), decays(&graph), fuse(&graph));
     let chains = chains(&graph, &fusion);
     let plan = plan(&graph, &fusion, &chains);
-    Compiled { graph, rows, fusion, chains, plan, diagnostics: Vec::new() }
+    Compiled { graph, rows, decays, fusion, chains, plan, diagnostics: Vec::new() }
 }
 
 /// Rewrites that say so, and none, leave the bits alone.

@@ -97,6 +97,7 @@ impl<T: Float, const GRAPH: u64> Model for Linear<T, GRAPH> {
             shape: &[Extent::Named("d"), Extent::Constant(1)],
             reads: RowSet::Of(&[0]),
             writes: RowSet::Of(&[0]),
+            decays: true,
         },
         ParameterInfo {
             name: "b",
@@ -105,6 +106,7 @@ impl<T: Float, const GRAPH: u64> Model for Linear<T, GRAPH> {
             shape: &[Extent::Constant(1)],
             reads: RowSet::All,
             writes: RowSet::All,
+            decays: false,
         },
     ];
     const OUTPUTS: &'static [OutputInfo] =
