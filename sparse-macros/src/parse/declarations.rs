@@ -244,8 +244,8 @@ fn parameter(
             "no_decay" => decay = Some(false),
             _ => {
                 let message = format!("no kind of parameter is called `{word}`");
-                let help = "write `param(frozen)` for one that is not trained, `param(decay)` or `param(no_decay)` for \
-                            one that weight decay shrinks or does not whatever its use, or `param`";
+                let help = "write `param(frozen)` for one that is not trained, \
+                            `param(decay)` or `param(no_decay)` for its weight decay, or `param`";
                 notes.error(Code::UnknownModifier, word.span(), message, help);
                 // Nothing is said twice of what was meant.
                 frozen = true;
