@@ -319,7 +319,7 @@ macro_rules! on_threads {
         let run_on = |data: &Dataset<_>, shuffle, parallel| {
             let mut model = $model::new(dims! { d: MANY_FEATURES }, Seed(7)).unwrap();
             let mut trainer = Trainer::new($rule.clone())
-                .batch_size(MANY_ROWS as usize / 2)
+                .batch_size(data.n_rows() / 2)
                 .epochs(3)
                 .shuffle(shuffle)
                 .progress(Progress::Silent)
@@ -368,8 +368,9 @@ fn one_thread_or_several() {
 
 #[test]
 fn layers_on_one_thread_or_several() {
-    let x = log::<f32>(MANY_ROWS as usize, MANY_FEATURES, 40);
-    let y = floats::<f32>(&noise(MANY_ROWS, 2));
+    // As many entries in fewer rows: the layers cost by the row.
+    let x = log::<f32>(MANY_ROWS as usize / 7, MANY_FEATURES, 40 * 7);
+    let y = floats::<f32>(&noise(MANY_ROWS / 7, 2));
     let data = Dataset::builder().input("x", x).label("y", y).build().unwrap();
     on_threads!(Layers, Sgd::default(), &data);
     on_threads!(Layers, Sgd { momentum: 0.9, weight_decay: 0.01, ..Sgd::default() }, &data);
