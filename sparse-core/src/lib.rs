@@ -32,6 +32,7 @@ pub mod compile;
 pub mod diagnostics;
 pub mod document;
 pub mod element;
+pub mod foreign_names;
 pub mod formula;
 pub mod inspect;
 pub mod ir;

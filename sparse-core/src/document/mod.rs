@@ -4,6 +4,7 @@
 //! committed pages, and rewrites them where `NNZ_BLESS=1` is set.
 
 mod errors;
+mod foreign_names;
 mod gpu;
 mod operators;
 mod optimizers;
@@ -20,11 +21,13 @@ pub struct Page {
     pub text: String,
 }
 
-/// Every generated page: one a family of operators, their index, the page of errors, that of update rules and that of GPUs.
+/// Every generated page: one a family of operators, their index, the page of errors, that of update rules, that of GPUs and that of names
+/// from other libraries.
 pub fn pages() -> Vec<Page> {
     let mut pages = language_pages();
     pages.push(optimizers::page());
     pages.push(gpu::page());
+    pages.push(foreign_names::page());
     pages
 }
 

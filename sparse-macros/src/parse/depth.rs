@@ -142,7 +142,7 @@ impl Cut {
             cut.set_span(group.span());
             TokenTree::Group(cut)
         };
-        tokens.into_iter().map(shallow).collect()
+        super::keywords::callable(tokens).into_iter().map(shallow).collect()
     }
 
     /// The tokens with what was cut out of them.

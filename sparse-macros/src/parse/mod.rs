@@ -7,6 +7,7 @@ mod depth;
 mod expressions;
 mod initializers;
 mod items;
+mod keywords;
 mod operators;
 mod refused;
 mod run_on;

@@ -5,10 +5,13 @@ use super::library::Meaning;
 use crate::ast::{AttributeText, Callee, Expression, ExpressionKind};
 use crate::parse::NO_LIST;
 use sparse_core::diagnostics::{Code, nearest};
+use sparse_core::foreign_names::{Instead, instead_of};
 use sparse_core::ir::{AttributeValue, Attributes, List, Number, ValueId};
 use sparse_core::operators::{self, AttributeKind, Operator};
 use sparse_core::storage::Storage;
 use syn::Ident;
+
+const LIST_OF_OPERATORS: &str = "docs/operators/README.md lists the operators by family";
 
 /// What to write where a flag or a list stands in the place of a value.
 pub(super) fn no_value(text: &AttributeText) -> &'static str {
@@ -98,10 +101,18 @@ impl Resolver<'_> {
                 .filter(|operator| !operator.internal)
                 .map(|operator| operator.name)
                 .chain(self.library.names(self.frame.room));
-            let elsewhere = called_elsewhere(&word);
-            let help = elsewhere.or(nearest(&word, known)).map(|known| format!("write `{known}`"));
+            // A keyword of Rust stands as a raw identifier.
+            let word = word.trim_start_matches("r#");
+            let help = match (instead_of(word), nearest(word, known)) {
+                (Some(Instead::Write(text)), _) => format!("write `{text}`"),
+                (Some(Instead::Nothing(reason)), _) => {
+                    format!("no operator does it: {reason}; {LIST_OF_OPERATORS}")
+                }
+                (None, Some(known)) => format!("write `{known}`"),
+                (None, None) => LIST_OF_OPERATORS.to_owned(),
+            };
             let message = format!("no operator or block is called `{word}`");
-            self.error(Code::UnknownOperator, name.span(), message, help);
+            self.error(Code::UnknownOperator, name.span(), message, Some(help));
             return self.poison(name.span());
         };
         let is_operand = |name: &Ident| {
@@ -288,20 +299,4 @@ impl Resolver<'_> {
 /// `2 operands`.
 pub(super) fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
-}
-
-/// What other libraries call an operator or a block, by our name.
-fn called_elsewhere(word: &str) -> Option<&'static str> {
-    Some(match word {
-        "matmul" | "mm" | "spmm" | "gemm" => "dot",
-        "cat" | "concatenate" | "hstack" | "vstack" => "concat",
-        "mse" | "mse_loss" | "mean_squared_error" | "l2_loss" => "squared_error",
-        "bce" | "binary_cross_entropy" | "bce_with_logits" | "log_loss" => "logistic",
-        "cross_entropy" | "nll_loss" => "softmax_cross_entropy",
-        "pow" => "power",
-        "gather" | "index_select" => "take",
-        "linear" => "nnz::blocks::linear",
-        "factorization_machine" => "nnz::blocks::factorization_machine",
-        _ => return None,
-    })
 }

@@ -2,6 +2,7 @@
 
 use super::diagnostics::said;
 use sparse_core::diagnostics::Diagnostic;
+use sparse_core::foreign_names::{FOREIGN_NAMES, Instead};
 
 fn model(lines: &str) -> Vec<Diagnostic> {
     said(&format!(
@@ -49,10 +50,10 @@ fn a_line_of_another_language_is_told_in_ours() {
             "no value is called `a`",
             "write `let a = …;` and then",
         ),
-        ("output y = matmul(z, z);", "`matmul`", "write `dot`"),
-        ("output y = cat(z, z);", "`cat`", "write `concat`"),
-        ("loss mse(x, z);", "`mse`", "write `squared_error`"),
-        ("output y = linear(z, z);", "`linear`", "write `nnz::blocks::linear`"),
+        ("output y = matmul(z, z);", "`matmul`", "write `dot(x, y)`"),
+        ("output y = cat(z, z);", "`cat`", "write `concat(x, z, axis = 1)`"),
+        ("loss mse(x, z);", "`mse`", "write `squared_error(score, label)`"),
+        ("output y = linear(z, z);", "`linear`", "write `nnz::blocks::linear(x, y, bias)`"),
         (
             "output y = sum(z, 0);",
             "`sum` takes 1 operand (x), but 2 are given",
@@ -352,4 +353,68 @@ fn a_number_is_no_weight_of_rows() {
         "{text} {help}"
     );
     assert!(help.ends_with("write `2.0 * squared_error(…)`"), "{help}");
+}
+
+/// The values that the texts of foreign names are written in.
+const VALUES: [(&str, &str); 20] = [
+    ("z", "input z: dense[n, 4];"),
+    ("x", "input x: dense[n, 4];"),
+    ("y", "param(frozen) y: dense[4, 3] = Ones;"),
+    ("left", "input left: dense[n, 2, 4];"),
+    ("right", "input right: dense[n, 4, 3];"),
+    ("p", "input p: dense[n, 4];"),
+    ("q", "input q: dense[n, 4];"),
+    ("mask", "param(frozen) mask: dense[4] = Ones;"),
+    ("kept", "input kept: dense[n, 4];"),
+    ("bias", "param(frozen) bias: dense[1] = Zeros;"),
+    ("ids", "input ids: dense<u32>[n];"),
+    ("table", "param(frozen) table: row_sparse[d, 3] = Ones;"),
+    ("weight", "param(frozen) weight: row_sparse[d, 1] = Ones;"),
+    ("bags", "input bags: csr[n, d];"),
+    ("score", "input score: dense[n, 1];"),
+    ("target", "input target: dense[n, 1];"),
+    ("better", "input better: dense[n, 1];"),
+    ("worse", "input worse: dense[n, 1];"),
+    ("logits", "input logits: dense[n, 3];"),
+    ("label", "label label: dense[n, 1];"),
+];
+
+#[test]
+fn l7_foreign_names_are_told_and_what_is_proposed_compiles() {
+    let blocks = "block linear(x, w, b = 0.0) { dot(x, w) + b }
+        block factorization_machine(x, w, v, b = 0.0) { linear(x, w, b) + pairwise_interaction(x, v) }";
+    let mut wrong = Vec::new();
+    for (name, instead) in FOREIGN_NAMES {
+        let (message, help) = only(&model(&format!("output y = {name}(z);")));
+        let expected = format!("[NNZ0102] no operator or block is called `{name}`\n");
+        if !message.starts_with(&expected) {
+            wrong.push(format!("{name}: {message}: {help}"));
+            continue;
+        }
+        let Instead::Write(text) = instead else {
+            assert!(help.contains("docs/operators/README.md"), "{name}: {help}");
+            continue;
+        };
+        assert_eq!(help, format!("write `{text}`"));
+        let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+        let class = words.contains(&"class").then_some("label class: dense<u32>[n];");
+        let used = VALUES.iter().filter(|(value, _)| words.contains(value));
+        let declared: String = used.map(|(_, line)| *line).chain(class).collect();
+        // A loss needs something to train.
+        let of_labels = words.contains(&"label") || words.contains(&"class");
+        let line = match of_labels {
+            true => {
+                let text = text.replace("score,", "score * k,").replace("logits,", "logits * k,");
+                format!("param k: dense[1] = Ones; loss {text};")
+            }
+            false => format!("output o = {text};"),
+        };
+        let text = format!("{blocks} model M {{ {declared} {line} }}").replace("nnz::blocks::", "");
+        let said = said(&text);
+        if !said.is_empty() {
+            let said: Vec<String> = said.iter().map(Diagnostic::text).collect();
+            wrong.push(format!("{name}: `{text}` says {said:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
