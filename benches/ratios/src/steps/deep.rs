@@ -2,8 +2,9 @@
 
 use super::emitted::Emitted;
 use super::hand::{
-    Lines, Log, Losses, VECTORS_AHEAD, is_far, on_this_processor, prefetch, product,
+    Lines, Log, Losses, VECTORS_AHEAD, is_far, on_this_processor, prefetch, prefetch_at, product,
 };
+use super::sums::Sums;
 use crate::data::Data;
 use crate::workload::{Error, Named, Workload};
 use nnz::prelude::*;
@@ -28,6 +29,8 @@ graph! {
 const SIZE: usize = 16;
 const UNITS: usize = 32;
 pub const RATE: f32 = 0.01;
+/// Rows of data whose gradients of layers are summed in `f32`; those sums are added up in `f64`, as the library's.
+const RUN: usize = 64;
 
 pub fn workloads(data: &Data) -> Vec<Named<'_>> {
     [1, 1024].map(|batch| workload(data, batch)).into()
@@ -72,8 +75,8 @@ struct ByHand {
     far: [bool; 2],
     layers: Layers,
     batch: usize,
-    /// For each row of a batch: the gradients of its score and of its bag.
-    slopes: Vec<(f32, [f32; SIZE])>,
+    /// Of a batch: for each column, the gradients of its row in bags, and behind them that of its weight.
+    sums: Sums<{ SIZE + 1 }>,
 }
 
 /// What a row of data goes through.
@@ -85,15 +88,27 @@ struct Passed {
 
 /// The layers, or sums of their gradients: rows of whole cache lines, so that no vector is in two of them.
 #[repr(C, align(64))]
-struct Layers {
-    h: [[f32; UNITS]; SIZE],
-    b: [f32; UNITS],
-    g: [f32; UNITS],
+struct Layers<T = f32> {
+    h: [[T; UNITS]; SIZE],
+    b: [T; UNITS],
+    g: [T; UNITS],
 }
 
-impl Layers {
+impl<T: Copy + Default> Layers<T> {
     fn zeros() -> Self {
-        Layers { h: [[0.0; UNITS]; SIZE], b: [0.0; UNITS], g: [0.0; UNITS] }
+        Layers {
+            h: [[T::default(); UNITS]; SIZE],
+            b: [T::default(); UNITS],
+            g: [T::default(); UNITS],
+        }
+    }
+
+    /// Calls `change` with each number and the one of `other` in its place.
+    #[inline(always)]
+    fn zip<U>(&mut self, other: &Layers<U>, change: impl Fn(&mut T, &U)) {
+        let both = self.h.as_flattened_mut().iter_mut().zip(other.h.as_flattened());
+        let both = both.chain(self.b.iter_mut().zip(&other.b));
+        both.chain(self.g.iter_mut().zip(&other.g)).for_each(|(one, other)| change(one, other));
     }
 }
 
@@ -167,7 +182,7 @@ impl ByHand {
         layers.b.copy_from_slice(model.b.values());
         layers.g.copy_from_slice(model.g.values());
         let far = [is_far(w.get()), is_far(t.get())];
-        Ok(ByHand { w, t, far, layers, batch, slopes: Vec::new() })
+        Ok(ByHand { w, t, far, layers, batch, sums: Sums::new(width)? })
     }
 
     #[inline(always)]
@@ -223,34 +238,62 @@ impl ByHand {
         for first in (0..x.n_rows()).step_by(self.batch) {
             let rows = first..x.n_rows().min(first + self.batch);
             let share = 1.0 / rows.len() as f32;
-            let (mut sums, mut waiting) = (Layers::zeros(), Waiting::none());
-            self.slopes.clear();
-            for row in rows.clone() {
-                self.ask_ahead(x, row);
-                let (columns, values) = x.row(row);
-                let passed = self.forward(columns, values);
-                let grad = share * losses.gradient(passed.score, x.labels[row]);
-                let of_bag = self.backward(&passed, grad, &mut sums, &mut waiting);
-                self.slopes.push((grad, of_bag));
-            }
-            waiting.take_all(&mut sums);
-            // The rule only adds: what a row of data contributes is added in its turn.
-            let slopes = std::mem::take(&mut self.slopes);
-            for (row, (grad, of_bag)) in rows.zip(&slopes) {
-                self.ask_ahead(x, row);
-                let (columns, values) = x.row(row);
-                self.subtract(columns, values, RATE * grad, &of_bag.map(|slope| RATE * slope));
-            }
-            self.slopes = slopes;
-            for u in 0..UNITS {
-                self.layers.g[u] -= RATE * sums.g[u];
-                self.layers.b[u] -= RATE * sums.b[u];
-                for f in 0..SIZE {
-                    self.layers.h[f][u] -= RATE * sums.h[f][u];
+            let mut totals = Layers::<f64>::zeros();
+            for start in rows.clone().step_by(RUN) {
+                let (mut sums, mut waiting) = (Layers::zeros(), Waiting::none());
+                for row in start..rows.end.min(start + RUN) {
+                    self.ask_ahead(x, row);
+                    let (columns, values) = x.row(row);
+                    let passed = self.forward(columns, values);
+                    let grad = share * losses.gradient(passed.score, x.labels[row]);
+                    let of_bag = self.backward(&passed, grad, &mut sums, &mut waiting);
+                    for (&column, value) in columns.iter().zip(values) {
+                        self.sums.add(
+                            column,
+                            #[inline(always)]
+                            |sum| {
+                                (0..SIZE).for_each(|f| sum[f] += f64::from(of_bag[f]));
+                                sum[SIZE] += f64::from(grad * value);
+                            },
+                        );
+                    }
                 }
+                waiting.take_all(&mut sums);
+                totals.zip(&sums, |total, sum| *total += f64::from(*sum));
             }
+            self.layers.zip(&totals, |weight, total| *weight -= RATE * *total as f32);
+            self.take_sums();
         }
         losses.total()
+    }
+
+    /// Updates both tables by the sums of a batch.
+    #[inline(always)]
+    fn take_sums(&mut self) {
+        let ([w_is_far, t_is_far], w, t) = (self.far, self.w.get_mut(), self.t.get_mut());
+        let [start_of_w, start_of_t] = [w.as_ptr(), t.as_ptr()];
+        self.sums.take(
+            #[inline(always)]
+            |ahead| {
+                if w_is_far {
+                    prefetch_at(start_of_w.wrapping_add(ahead as usize));
+                }
+                if t_is_far {
+                    prefetch_at(start_of_t.wrapping_add(ahead as usize * SIZE));
+                }
+            },
+            #[inline(always)]
+            |column, sum| {
+                // SAFETY: as in `forward`.
+                let row: &mut [f32; SIZE] = unsafe {
+                    *w.get_unchecked_mut(column as usize) -= RATE * sum[SIZE];
+                    &mut *t.as_mut_ptr().add(column as usize * SIZE).cast()
+                };
+                for f in 0..SIZE {
+                    row[f] -= RATE * sum[f];
+                }
+            },
+        );
     }
 
     /// A step of one row: layers and rows are updated by their gradients as these are computed.
@@ -282,7 +325,11 @@ impl ByHand {
         x.ask(row);
         let [w_is_far, t_is_far] = self.far;
         if t_is_far && row + VECTORS_AHEAD < x.n_rows() {
-            for &column in x.row(row + VECTORS_AHEAD).0 {
+            let (columns, _) = x.row(row + VECTORS_AHEAD);
+            if self.batch > 1 {
+                self.sums.ask(columns);
+            }
+            for &column in columns {
                 if w_is_far {
                     prefetch(self.w.get(), column as usize);
                 }

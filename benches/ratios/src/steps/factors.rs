@@ -2,6 +2,7 @@
 
 use super::emitted::Emitted;
 use super::hand::{Lines, on_this_processor};
+use super::sums::Sums;
 use crate::data::{Data, Random};
 use crate::workload::{Error, Named, Workload};
 use nnz::prelude::*;
@@ -99,8 +100,9 @@ struct ByHand {
     of_user: Vec<f32>,
     of_item: Vec<f32>,
     batch: usize,
-    /// For each rating of a batch: its error, and the rows as they were.
-    kept: Vec<(f32, [f32; SIZE], [f32; SIZE])>,
+    /// Of a batch: for each user, and for each item, the gradients of the factors, and behind them that of the bias.
+    sums_of_users: Sums<{ SIZE + 1 }>,
+    sums_of_items: Sums<{ SIZE + 1 }>,
 }
 
 fn lines(values: &[f32]) -> Result<Lines, Error> {
@@ -134,6 +136,19 @@ unsafe fn add(table: &mut [f32], id: u32, step: f32, by: &[f32; SIZE]) {
     }
 }
 
+/// The step of a row of factors and of its bias by their summed gradients.
+#[inline(always)]
+fn step_of(factors: &mut [f32], biases: &mut [f32]) -> impl FnMut(u32, &[f32; SIZE + 1]) {
+    #[inline(always)]
+    move |id, sum| {
+        if let Some(of_factors) = sum.first_chunk::<SIZE>() {
+            // SAFETY: ids are drawn below the extents of the tables.
+            unsafe { add(factors, id, RATE, of_factors) };
+            biases[id as usize] -= RATE * sum[SIZE];
+        }
+    }
+}
+
 impl ByHand {
     fn new(model: &Factors, batch: usize) -> Result<Self, Error> {
         Ok(ByHand {
@@ -142,7 +157,8 @@ impl ByHand {
             of_user: model.of_user.values().to_vec(),
             of_item: model.of_item.values().to_vec(),
             batch,
-            kept: Vec::new(),
+            sums_of_users: Sums::new(USERS)?,
+            sums_of_items: Sums::new(ITEMS)?,
         })
     }
 
@@ -160,27 +176,47 @@ impl ByHand {
 
     #[inline(always)]
     fn epoch(&mut self, data: &Ratings) {
+        if self.batch == 1 {
+            for sample in 0..RATINGS {
+                let (user, item) = (data.users[sample], data.items[sample]);
+                let (error, p, q) = self.error(data, sample);
+                self.update(user, item, RATE * error, &p, &q);
+            }
+            return;
+        }
         for first in (0..RATINGS).step_by(self.batch) {
             let samples = first..RATINGS.min(first + self.batch);
-            let share = RATE / samples.len() as f32;
-            self.kept.clear();
-            for sample in samples.clone() {
-                let (user, item) = (data.users[sample], data.items[sample]);
-                let error = self.score(user, item) - data.ratings[sample];
-                // SAFETY: as in `score`.
-                let (p, q) = unsafe { (*row(self.p.get(), user), *row(self.q.get(), item)) };
-                if self.batch == 1 {
-                    self.update(user, item, share * error, &p, &q);
-                } else {
-                    self.kept.push((error, p, q));
-                }
+            let share = 1.0 / samples.len() as f32;
+            for sample in samples {
+                let (error, p, q) = self.error(data, sample);
+                let grad = share * error;
+                let add = |by: [f32; SIZE]| {
+                    #[inline(always)]
+                    move |sum: &mut [f64; SIZE + 1]| {
+                        for f in 0..SIZE {
+                            sum[f] += f64::from(grad * by[f]);
+                        }
+                        sum[SIZE] += f64::from(grad);
+                    }
+                };
+                self.sums_of_users.add(data.users[sample], add(q));
+                self.sums_of_items.add(data.items[sample], add(p));
             }
-            let kept = std::mem::take(&mut self.kept);
-            for (sample, (error, p, q)) in samples.zip(&kept) {
-                self.update(data.users[sample], data.items[sample], share * error, p, q);
-            }
-            self.kept = kept;
+            let (p, of_user) = (self.p.get_mut(), &mut self.of_user);
+            self.sums_of_users.take(|_| (), step_of(p, of_user));
+            let (q, of_item) = (self.q.get_mut(), &mut self.of_item);
+            self.sums_of_items.take(|_| (), step_of(q, of_item));
         }
+    }
+
+    /// The error of a rating, and the rows that it is made of.
+    #[inline(always)]
+    fn error(&self, data: &Ratings, sample: usize) -> (f32, [f32; SIZE], [f32; SIZE]) {
+        let (user, item) = (data.users[sample], data.items[sample]);
+        let error = self.score(user, item) - data.ratings[sample];
+        // SAFETY: as in `score`.
+        let (p, q) = unsafe { (*row(self.p.get(), user), *row(self.q.get(), item)) };
+        (error, p, q)
     }
 
     #[inline(always)]

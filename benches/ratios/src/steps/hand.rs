@@ -186,7 +186,7 @@ pub fn prefetch<V>(table: &[V], index: usize) {
 }
 
 #[inline(always)]
-fn prefetch_at<V>(address: *const V) {
+pub fn prefetch_at<V>(address: *const V) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: SSE is part of x86_64; a prefetch reads nothing and faults on no address.
     unsafe {
@@ -351,10 +351,7 @@ pub unsafe fn block<const BLOCK: usize, const STRIDE: usize>(
 ///
 /// `column` is below the width for which the table was made, with `STRIDE` elements for each.
 #[inline(always)]
-unsafe fn block_of_slot<const STRIDE: usize>(
-    table: &mut [f32],
-    column: u32,
-) -> &mut [u32; STRIDE] {
+unsafe fn block_of_slot<const STRIDE: usize>(table: &mut [f32], column: u32) -> &mut [u32; STRIDE] {
     // SAFETY: promised by the caller.
     unsafe { &mut *table.as_mut_ptr().add(column as usize * STRIDE).cast() }
 }

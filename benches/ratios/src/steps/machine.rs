@@ -77,8 +77,8 @@ struct ByHand<const PARTS: usize> {
     /// A slot is `first` + the place in `columns`; less than `first` of a column that the batch has not touched.
     first: u32,
     columns: Vec<u32>,
-    /// For each column touched: Σ g x s by factor, Σ g x², Σ g x.
-    sums: Vec<[f32; SIZE + 2]>,
+    /// For each column touched: Σ g x s by factor, Σ g x², Σ g x, in `f64` as those of the library.
+    sums: Vec<[f64; SIZE + 2]>,
 }
 
 /// The numbers from weight to weight: a power of two.
@@ -259,10 +259,10 @@ impl<const PARTS: usize> ByHand<PARTS> {
                     // In registers: no other pointer leads there.
                     let mut to = self.sums[place];
                     for f in 0..SIZE {
-                        to[f] += share * sums[f];
+                        to[f] += f64::from(share * sums[f]);
                     }
-                    to[SIZE] += share * value;
-                    to[SIZE + 1] += share;
+                    to[SIZE] += f64::from(share * value);
+                    to[SIZE + 1] += f64::from(share);
                     self.sums[place] = to;
                 }
             }
@@ -276,10 +276,10 @@ impl<const PARTS: usize> ByHand<PARTS> {
                 let factors = unsafe { *factors_of::<PARTS>(v, column) };
                 let mut by = [0.0; SIZE];
                 for f in 0..SIZE {
-                    by[f] = sums[f] - sums[SIZE] * factors[f];
+                    by[f] = (sums[f] - sums[SIZE] * f64::from(factors[f])) as f32;
                 }
                 // SAFETY: as in `scores`.
-                unsafe { Self::update((w, each), v, column, sums[SIZE + 1], &by) };
+                unsafe { Self::update((w, each), v, column, sums[SIZE + 1] as f32, &by) };
             }
         }
         losses.total()

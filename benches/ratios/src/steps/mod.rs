@@ -7,7 +7,9 @@ pub mod hand;
 mod hogwild;
 pub mod linear;
 mod machine;
+mod penalty;
 mod softmax;
+mod sums;
 mod threads;
 mod together;
 mod tutorial;
@@ -26,6 +28,7 @@ pub fn workloads(data: &Data) -> Vec<Named<'_>> {
         deep::workloads(data),
         factors::workloads(data),
         width::workloads(data),
+        penalty::workloads(data),
         tutorial::workloads(data),
         threads::workloads(data),
         hogwild::workloads(data),

@@ -1,7 +1,8 @@
 //! Multinomial logistic regression of 20 classes, on rows like the news stories of news20.
 
 use super::emitted::Emitted;
-use super::hand::{Lines, VECTORS_AHEAD, is_far, on_this_processor, prefetch};
+use super::hand::{Lines, VECTORS_AHEAD, is_far, on_this_processor, prefetch, prefetch_at};
+use super::sums::Sums;
 use crate::data::{Arrays, Data};
 use crate::workload::{Error, Named, Workload};
 use nnz::data::ColumnValues;
@@ -25,6 +26,8 @@ graph! {
 const CLASSES: usize = 20;
 /// The numbers of a row by hand: five registers of sixteen bytes, or one of 64 and one of 16.
 const ROW: usize = 20;
+/// The numbers of a line of the cache.
+const LINE: usize = 16;
 const RATE: f32 = 0.05;
 
 pub fn sgd() -> Sgd {
@@ -93,13 +96,7 @@ struct ByHand<const PARTS: usize> {
     batch: usize,
     /// The losses of the last epoch.
     total: f64,
-    /// Column → `first` + place in `columns`; less than `first` of a column that the batch has not touched.
-    slots: Lines<u32>,
-    first: u32,
-    columns: Vec<u32>,
-    /// Of a batch: the gradients of the scores of each row of data, those of each column touched.
-    slopes: Vec<[f32; ROW]>,
-    sums: Vec<[f32; ROW]>,
+    sums: Sums<ROW>,
 }
 
 impl<const PARTS: usize> ByHand<PARTS> {
@@ -109,17 +106,12 @@ impl<const PARTS: usize> ByHand<PARTS> {
             b: [[0.0; ROW]; PARTS],
             batch,
             total: 0.0,
-            slots: Lines::zeros(width)?,
-            first: 1,
-            columns: Vec::new(),
-            slopes: Vec::new(),
-            sums: Vec::new(),
+            sums: Sums::new(width)?,
         })
     }
 
     #[inline(always)]
     fn prefetch(w: &[f32], columns: &[u32]) {
-        const LINE: usize = 16;
         for &column in columns {
             for at in (0..PARTS * ROW).step_by(LINE) {
                 prefetch(w, column as usize * PARTS * ROW + at);
@@ -150,76 +142,55 @@ impl<const PARTS: usize> ByHand<PARTS> {
         total
     }
 
+    /// The gradient of each column is summed before its one update, while the row of data is at hand.
     #[inline(always)]
     fn batches(&mut self, x: Arrays<'_>, classes: &[u32]) -> f64 {
         let mut total = 0.0;
-        let (w, slots) = (self.w.get_mut(), self.slots.get_mut());
-        let (w_is_far, slots_are_far) = (is_far(w), is_far(slots));
+        let (w, sums) = (self.w.get_mut(), &mut self.sums);
+        let is_far = is_far(w);
         for first in (0..x.n_rows()).step_by(self.batch) {
             let rows = first..x.n_rows().min(first + self.batch);
             let share = 1.0 / rows.len() as f32;
-            self.slopes.clear();
-            let mut of_bias = [0.0; ROW];
-            for row in rows.clone() {
+            let mut of_bias = [0.0f64; ROW];
+            for row in rows {
                 x.ask(row);
-                if w_is_far && row + VECTORS_AHEAD < x.n_rows() {
-                    Self::prefetch(w, x.row(row + VECTORS_AHEAD).0);
+                if row + VECTORS_AHEAD < x.n_rows() {
+                    let (columns, _) = x.row(row + VECTORS_AHEAD);
+                    if is_far {
+                        Self::prefetch(w, columns);
+                    }
+                    sums.ask(columns);
                 }
                 let (columns, values) = x.row(row);
                 let mut slopes = scores::<PARTS>(columns, values, w, &self.b[0]);
                 total += f64::from(gradient(&mut slopes, classes[row]));
                 for (slope, sum) in slopes.iter_mut().zip(&mut of_bias) {
                     *slope *= share;
-                    *sum += *slope;
+                    *sum += f64::from(*slope);
                 }
-                self.slopes.push(slopes);
-            }
-            update(&mut self.b, &of_bias);
-            if PARTS == 1 {
-                // The rule only adds: what a row of data contributes is added in its turn.
-                for (row, slopes) in rows.zip(&self.slopes) {
-                    let (columns, values) = x.row(row);
-                    for (&column, value) in columns.iter().zip(values) {
-                        // SAFETY: as in `online`.
-                        let row = unsafe { of_column::<PARTS>(w, column) };
-                        update(row, &slopes.map(|slope| value * slope));
-                    }
-                }
-                continue;
-            }
-            self.columns.clear();
-            self.sums.clear();
-            for (row, slopes) in rows.zip(&self.slopes) {
-                if slots_are_far && row + VECTORS_AHEAD < x.n_rows() {
-                    let (columns, _) = x.row(row + VECTORS_AHEAD);
-                    columns.iter().for_each(|column| prefetch(slots, *column as usize));
-                }
-                let (columns, values) = x.row(row);
                 for (&column, value) in columns.iter().zip(values) {
-                    let slot = &mut slots[column as usize];
-                    let mut place = slot.wrapping_sub(self.first) as usize;
-                    if place >= self.columns.len() {
-                        place = self.columns.len();
-                        self.columns.push(column);
-                        self.sums.push([0.0; ROW]);
-                        *slot = self.first + place as u32;
-                    }
-                    // In registers: no other pointer leads there.
-                    let (mut sums, slopes) = (self.sums[place], *slopes);
-                    for f in 0..ROW {
-                        sums[f] += value * slopes[f];
-                    }
-                    self.sums[place] = sums;
+                    sums.add(
+                        column,
+                        #[inline(always)]
+                        |sum| (0..ROW).for_each(|f| sum[f] += f64::from(value * slopes[f])),
+                    );
                 }
             }
-            self.first += self.columns.len() as u32;
-            for (place, (&column, sums)) in self.columns.iter().zip(&self.sums).enumerate() {
-                if w_is_far && let Some(ahead) = self.columns.get(place + 16) {
-                    Self::prefetch(w, std::slice::from_ref(ahead));
-                }
+            update(&mut self.b, &of_bias.map(|sum| sum as f32));
+            let table = w.as_ptr();
+            sums.take(
+                #[inline(always)]
+                |ahead| {
+                    if is_far {
+                        (0..PARTS * ROW).step_by(LINE).for_each(|at| {
+                            prefetch_at(table.wrapping_add(ahead as usize * PARTS * ROW + at));
+                        });
+                    }
+                },
                 // SAFETY: as in `online`.
-                update(unsafe { of_column::<PARTS>(w, column) }, sums);
-            }
+                #[inline(always)]
+                |column, sum| update(unsafe { of_column::<PARTS>(w, column) }, sum),
+            );
         }
         total
     }

@@ -56,6 +56,7 @@ pub fn workloads(data: &Data) -> Vec<Named<'_>> {
     all.push(softmax(data, softmax::sgd()));
     all.push(softmax(data, softmax::adagrad()));
     all.push(wide_and_deep(data));
+    all.push(one_column());
     for batch in [BATCH, 65536] {
         all.push(factors(batch));
     }
@@ -200,6 +201,20 @@ fn wide_and_deep(data: &Data) -> Named<'_> {
         let log = data.log(20)?;
         let make = || Ok(WideDeep::new(dims! { d: log.n_features() }, Seed(0))?);
         compare(log, BATCH, sgd(deep::RATE), make, |model| fingerprint_of(model.t.values()))
+    })
+}
+
+/// A batch of which one column has every entry, so that it is not divided.
+fn one_column<'a>() -> Named<'a> {
+    const SAMPLES: usize = 1 << 24;
+    Named::new("2 threads, one column, logistic sgd batch 2^24", || {
+        let indptr = (0..=SAMPLES as u64).collect();
+        let x = Csr::new(1, indptr, vec![0u32; SAMPLES], vec![1.0f32; SAMPLES])?;
+        let labels =
+            (0..SAMPLES).map(|row| if row % 3 == 0 { 1.0 } else { 0.0 }).collect::<Vec<_>>();
+        let log = Rc::new(Dataset::new(x, labels)?);
+        let make = || Ok(Logistic::new(dims! { d: 1 }, Seed(0))?);
+        compare(log, SAMPLES, sgd(RATE), make, |model| fingerprint_of(model.w.values()))
     })
 }
 

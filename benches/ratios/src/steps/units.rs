@@ -70,11 +70,9 @@ fn workload<'a, const BLOCK: usize, R: UpdateRule, H: Rule<BLOCK> + 'a>(
                     *total = match (batch, is_sgd) {
                         (1, _) => hand::online::<BLOCK, H, Unit>(arrays, table.get_mut(), rule),
                         (_, true) => batches.sgd(arrays, table.get_mut(), RATE),
-                        _ => batches.any::<BLOCK, WITH_SLOT, H, Unit>(
-                            arrays,
-                            table.get_mut(),
-                            rule,
-                        ),
+                        _ => {
+                            batches.any::<BLOCK, WITH_SLOT, H, Unit>(arrays, table.get_mut(), rule)
+                        }
                     };
                 },
                 move |(table, ..)| loss(arrays, (table.get(), stride)),
