@@ -1,7 +1,11 @@
 //! Logistic regression on a log of clicks, 39 of 2²⁰ or 2²⁴ features a row.
 
 use super::emitted::Emitted;
-use super::hand::{self, Batches, Lines, Log, Rule, Value, WITH_SLOT, stride_of};
+use super::hand::{
+    self, AHEAD, Batches, Lines, Log, Losses, Rule, Value, WITH_SLOT, is_far, prefetch,
+    prefetch_at, product, stride_of,
+};
+use super::sums::Sums;
 use crate::data::{Data, Random};
 use crate::workload::{Named, Workload};
 use nnz::data::FrequencyOrder;
@@ -127,7 +131,7 @@ fn workload<'a, const BLOCK: usize, R: UpdateRule, H: Rule<BLOCK> + 'a>(
         let stride = stride_of::<BLOCK>(batch);
         let table = Lines::zeros(arrays.width * stride)?;
         let batches = Batches::new(batch);
-        Ok(Workload::per_second("M samples/s", arrays.n_rows() as f64 / 1e6)
+        let workload = Workload::per_second("M samples/s", arrays.n_rows() as f64 / 1e6)
             .tolerance(1e-3)
             .contestant(
                 "nnz",
@@ -146,8 +150,56 @@ fn workload<'a, const BLOCK: usize, R: UpdateRule, H: Rule<BLOCK> + 'a>(
                     };
                 },
                 move |(table, ..)| loss(arrays, (table.get(), stride)),
-            ))
+            );
+        if batch == 1 || !is_sgd {
+            return Ok(workload);
+        }
+        let apart = (Lines::zeros(arrays.width)?, Sums::new(arrays.width)?, 0.0);
+        Ok(workload.contestant(
+            "by hand, slots apart",
+            apart,
+            move |(weights, sums, total)| {
+                *total = batches_apart(arrays, weights.get_mut(), sums, batch);
+            },
+            move |(weights, ..)| loss(arrays, (weights.get(), 1)),
+        ))
     })
+}
+
+/// An epoch of batches by SGD as one writes it first: gradients of a batch are summed by a map of its own, and then applied.
+#[inline(never)]
+fn batches_apart(x: Log<'_>, weights: &mut [f32], sums: &mut Sums<1>, size: usize) -> f64 {
+    let (mut losses, is_far) = (Losses::new(), is_far(weights));
+    for first in (0..x.n_rows()).step_by(size) {
+        let rows = first..x.n_rows().min(first + size);
+        let share = 1.0 / rows.len() as f32;
+        for row in rows {
+            x.ask(row);
+            if row + AHEAD < x.n_rows() {
+                let (columns, _) = x.row(row + AHEAD);
+                if is_far {
+                    columns.iter().for_each(|column| prefetch(weights, *column as usize));
+                }
+                sums.ask(columns);
+            }
+            let (columns, values) = x.row(row);
+            let score = product::<1, f32>(columns, values, weights);
+            let grad = share * losses.gradient(score, x.labels[row]);
+            for (column, value) in columns.iter().zip(values) {
+                sums.add(*column, |sum| sum[0] += f64::from(value * grad));
+            }
+        }
+        let start = weights.as_ptr();
+        sums.take(
+            |ahead| {
+                if is_far {
+                    prefetch_at(start.wrapping_add(ahead as usize));
+                }
+            },
+            |column, sum| weights[column as usize] -= RATE * sum[0],
+        );
+    }
+    losses.total()
 }
 
 /// Batches of one row, the rows in another order in each epoch: drawing it is part of the time. The orders of the two sides differ, and so do
