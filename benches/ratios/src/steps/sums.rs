@@ -5,7 +5,8 @@ use crate::workload::Error;
 
 /// Sums of `N` numbers for each table row that a batch touches, in `f64` as those of the library.
 pub struct Sums<const N: usize> {
-    /// Table row → `first` + place in `rows`; less than `first` for one that the batch has not touched.
+    /// Table row → `first` + place in `rows`; less than `first` for one that the batch has not
+    /// touched.
     slots: Lines<u32>,
     slots_are_far: bool,
     first: u32,
@@ -29,10 +30,12 @@ impl<const N: usize> Sums<N> {
         }
     }
 
-    /// Adds to the sum of a table row, which lies in registers meanwhile: no other pointer leads there.
+    /// Adds to the sum of a table row, which lies in registers meanwhile: no other pointer leads
+    /// there.
     #[inline(always)]
     pub fn add(&mut self, row: u32, add: impl FnOnce(&mut [f64; N])) {
-        // SAFETY: callers have rows from data that is held below the width for which the slots were made.
+        // SAFETY: callers have rows from data that is held below the width for which the slots
+        // were made.
         let slot = unsafe { self.slots.get_mut().get_unchecked_mut(row as usize) };
         let mut place = slot.wrapping_sub(self.first) as usize;
         if place >= self.rows.len() {
@@ -46,7 +49,8 @@ impl<const N: usize> Sums<N> {
         self.sums[place] = sum;
     }
 
-    /// Calls `ask` with each touched table row some places before `update` with it and its sum, and starts anew.
+    /// Calls `ask` with each touched table row some places before `update` with it and its sum,
+    /// and starts anew.
     #[inline(always)]
     pub fn take(&mut self, ask: impl Fn(u32), mut update: impl FnMut(u32, &[f32; N])) {
         const AHEAD: usize = 16;

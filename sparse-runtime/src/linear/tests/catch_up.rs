@@ -1,4 +1,5 @@
-//! Rows that a step catches up with, against rows that were settled before it and rows that make each step.
+//! Rows that a step catches up with, against rows that were settled before it and rows that make
+//! each step.
 
 use super::*;
 
@@ -27,7 +28,8 @@ fn weights<T: Float<Accumulator = T>>(rule: &Adam, before: bool) -> Result<Vec<T
             updater.settle_rows(0, &mut table, columns)?;
         }
         let (one, width) = (Parallel::Sequential, Fixed::<1>);
-        // Gradients that do not depend on weights: steps of Adam would make much of what rounding leaves.
+        // Gradients that do not depend on weights: steps of Adam would make much of what rounding
+        // leaves.
         let given = |_: usize, scores: &mut [T], _: &mut [T]| {
             scores[0] = T::of((number * 37 % 11) as f64 / 10.0 - 0.45);
             T::zero()
@@ -39,7 +41,8 @@ fn weights<T: Float<Accumulator = T>>(rule: &Adam, before: bool) -> Result<Vec<T
     Ok(table.values().to_vec())
 }
 
-/// The corrections of the start end after some hundred steps, and from then on idle steps are the same.
+/// The corrections of the start end after some hundred steps, and from then on idle steps are the
+/// same.
 fn rule() -> Adam {
     Adam { learning_rate: 0.01, beta1: 0.5, beta2: 0.9, ..Adam::default() }
 }
