@@ -20,7 +20,10 @@
 //! ```
 //!
 //! Operands are borrowed: `&x`, or `x.t()` for a matrix to be read transposed. A function returns an error where shapes do not
-//! fit; a sign panics there, as an index does.
+//! fit, and where the system has no memory for a dense result
+//! ([`FormatError::OutOfMemory`]); a sign panics there, as an index does: `ops::add(&a, &b)` is the
+//! function of `&a + &b`. A sparse result grows with what it stores: without memory for that the
+//! process ends, as where a `Vec` grows.
 //!
 //! # Which storage a result has
 //!
@@ -53,8 +56,9 @@
 
 use crate::device::Cpu;
 use crate::error::Result;
-use crate::formats::{Csr, Dense, Extents, FormatError, Ids, IdsView, RowSparse};
+use crate::formats::{Csr, Dense, ELEMENTS, Extents, FormatError, Ids, IdsView, RowSparse, Shape};
 use crate::kernels::{Context, Kernels};
+use crate::memory;
 use sparse_core::element::{Element, Float};
 use sparse_core::ir::{AttributeValue, Attributes, Axes, List, Number};
 use sparse_core::operators::{self, Given};
@@ -85,6 +89,7 @@ fn check(
     attributes: &Attributes,
     operands: &[&[usize]],
     numbers: &[Option<f64>],
+    element_bytes: usize,
 ) -> Result<()> {
     let Some(row) = operators::find(operator) else {
         return Ok(());
@@ -104,6 +109,9 @@ fn check(
     if signature.result == Storage::Dense && !is_addressable(&result) {
         let shape = shapes::show(&result);
         return mismatch(format!("the result, {shape}, has more elements than can be addressed"));
+    }
+    if signature.result == Storage::Dense {
+        check_memory(&result, element_bytes)?;
     }
     if signature.same_shape && operands.windows(2).any(|pair| pair[0] != pair[1]) {
         let all: Vec<String> = dims.iter().map(|dims| shapes::show(dims)).collect();
@@ -125,6 +133,22 @@ fn check(
         }
     }
     Ok(())
+}
+
+/// Refuses a dense result for which there is no memory.
+fn check_memory(dims: &[Dim], element_bytes: usize) -> Result<()> {
+    let extents = dims.iter().map(|dim| match dim {
+        Dim::Size(extent) => usize::try_from(*extent).ok(),
+        _ => None,
+    });
+    // An extent that is only known from values is not too large for them.
+    let Some(extents) = extents.collect::<Option<Vec<usize>>>() else { return Ok(()) };
+    let shape = Shape::try_new(&extents)?;
+    let bytes = shape.size().saturating_mul(element_bytes);
+    if memory::is_there_for::<u8>(bytes) {
+        return Ok(());
+    }
+    Err(FormatError::OutOfMemory { what: ELEMENTS, shape, bytes }.into())
 }
 
 /// Whether a dense array can have these extents, whatever its elements are.
@@ -183,5 +207,27 @@ mod tests {
             refused(tile(&x, List::new(&[Some(times), Some(1)])));
         }
         assert_eq!(repeat(&x, 2, 0).unwrap().shape()[..], [2, 2]);
+    }
+
+    #[test]
+    fn a_dense_result_without_memory_is_an_error_with_its_shape_and_bytes() {
+        let x = Dense::from_rows(&[[1.0f32, 2.0]]);
+        for (result, rows, columns, bytes) in [
+            (repeat(&x, 1 << 55, 0), 1 << 55, 2, 1 << 58),
+            (tile(&x, List::new(&[Some(1), Some(1 << 50)])), 1, 1 << 51, 1 << 53),
+            (
+                dot(&Dense::zeros([1 << 21, 0]), &Dense::zeros([0, 1 << 25])),
+                1 << 21,
+                1 << 25,
+                1 << 48,
+            ),
+        ] {
+            let error = result.unwrap_err();
+            let crate::Error::Format(FormatError::OutOfMemory { shape, bytes: found, .. }) = error
+            else {
+                panic!("{error}")
+            };
+            assert_eq!((&shape[..], found), (&[rows, columns][..], bytes));
+        }
     }
 }

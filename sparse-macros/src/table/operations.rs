@@ -362,7 +362,7 @@ fn implementation(
                 let mut attributes = Attributes::default();
                 #(#turned)*
                 #(#set)*
-                check(#text, #rule, &attributes, &[#(#shapes),*], &[#(#numbers),*])?;
+                check(#text, #rule, &attributes, &[#(#shapes),*], &[#(#numbers),*], size_of::<#result>())?;
                 #ids
                 let mut out = #out::default();
                 Cpu::#kernel_name(&mut out, #(#views,)* #(#passed,)* &mut Context::default());

@@ -8,7 +8,8 @@ use super::number::{MAX_DIGITS, NotANumber, digits, number, write_number};
 use super::text::{BYTE_ORDER_MARK, Skips};
 use super::text_file::write_text;
 use super::{Excerpt, OnError, Place, Problem, ReadError, ReadReport};
-use crate::formats::Csr;
+use crate::formats::{Csr, FormatError};
+use crate::memory::{is_there_for, make_room};
 use sparse_core::element::Float;
 use std::cmp::Ordering;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -21,7 +22,7 @@ use std::path::Path;
 /// # Errors
 ///
 /// [`ReadError::Syntax`] with the line for text that is not such a file, entries outside of the matrix or in the second
-/// triangle of a symmetric one, and values that are not finite; [`ReadError::Content`] for sizes beyond the memory; [`ReadError::Io`], and those of gzip files.
+/// triangle of a symmetric one, and values that are not finite; [`ReadError::ArraysTooLarge`] for sizes beyond the memory; [`ReadError::Io`], and those of gzip files.
 pub fn read<T: Float>(path: impl AsRef<Path>) -> Result<Csr<T>, ReadError> {
     read_with(path, OnError::Fail).map(|(matrix, _)| matrix)
 }
@@ -81,13 +82,17 @@ pub fn read_from_with<T: Float>(
     let mut text = Text { name, reader: BufReader::new(reader), line: Vec::new(), lines: 0 };
     let header = text.read_header()?;
     let size = text.read_size(&header)?;
+    size.check_memory::<T>(name, &header)?;
     let mut skips = Skips::new(on_error);
     let entries = text.read_entries(&header, &size, &mut skips)?;
     text.check_end()?;
     let mut report = ReadReport::of_file(name.to_owned());
     (report.n_skipped, report.first_skipped) = (skips.count, skips.first);
-    let matrix = Csr::from_coo(size.n_rows, size.n_cols, entries)
-        .map_err(|source| ReadError::Format { file: name.to_owned(), source })?;
+    let matrix =
+        Csr::from_coo(size.n_rows, size.n_cols, entries).map_err(|source| match source {
+            FormatError::OutOfMemory { bytes, .. } => size.too_large(name, bytes),
+            source => ReadError::Format { file: name.to_owned(), source },
+        })?;
     check_sums(name, &matrix)?;
     Ok((matrix, report))
 }
@@ -178,6 +183,24 @@ struct Size {
     n_rows: usize,
     n_cols: usize,
     n_entries: usize,
+}
+
+impl Size {
+    /// Refuses what there is no memory for: a damaged size must not end the process.
+    fn check_memory<T: Float>(&self, name: &str, header: &Header) -> Result<(), ReadError> {
+        let stored = if header.symmetry == "general" { 1 } else { 2 };
+        let n_stored = self.n_entries.saturating_mul(stored);
+        let of_entries = n_stored.saturating_mul(size_of::<(usize, usize, T)>());
+        let of_rows = self.n_rows.saturating_add(1).saturating_mul(size_of::<u64>());
+        let bytes = of_entries.saturating_add(of_rows);
+        if is_there_for::<u8>(bytes) { Ok(()) } else { Err(self.too_large(name, bytes)) }
+    }
+
+    #[cold]
+    fn too_large(&self, name: &str, bytes: usize) -> ReadError {
+        let what = format!("{} rows with {} entries", self.n_rows, self.n_entries);
+        ReadError::ArraysTooLarge { file: name.to_owned(), what, bytes }
+    }
 }
 
 impl Header {
@@ -287,18 +310,6 @@ impl<R: Read> Text<'_, R> {
         if header.symmetry != "general" && n_rows != n_cols {
             return Err(self.expected("as many rows as columns, as symmetry needs"));
         }
-        // A damaged size must not end the process for want of memory.
-        let stored = if header.symmetry == "general" { 1 } else { 2 };
-        let n_stored = n_entries.checked_mul(stored);
-        let fits = n_stored
-            .is_some_and(|n| Vec::<(usize, usize, f64)>::new().try_reserve(n).is_ok())
-            && n_rows < usize::MAX
-            && Vec::<u64>::new().try_reserve(n_rows + 1).is_ok();
-        if !fits {
-            let message =
-                format!("{n_rows} rows with {n_entries} entries need more memory than there is");
-            return Err(ReadError::Content { file: self.name.to_owned(), message });
-        }
         Ok(Size { n_rows, n_cols, n_entries })
     }
 
@@ -325,6 +336,7 @@ impl<R: Read> Text<'_, R> {
             });
             match entry {
                 Ok((row, column, value)) => {
+                    make_room(&mut entries, 2).map_err(|bytes| size.too_large(self.name, bytes))?;
                     entries.push((row, column, value));
                     match header.symmetry {
                         "symmetric" if row != column => entries.push((column, row, value)),

@@ -107,6 +107,18 @@ pub enum ReadError {
         /// What the array takes that does not fit.
         bytes: usize,
     },
+    /// The system has no memory for arrays of which a file says how large they are.
+    #[error(
+        "`{file}`: {what} take {bytes} bytes, for which there is no memory: leave out rows that are empty, or read a part of the data; if it has not so many, the file is damaged"
+    )]
+    ArraysTooLarge {
+        /// The file.
+        file: String,
+        /// What the file says that it has.
+        what: String,
+        /// What that takes; `usize::MAX` where it cannot be counted.
+        bytes: usize,
+    },
     /// A file that is not any more what it was when its reading began.
     #[error(
         "`{file}` has changed while it was read: {change}: read it again from the beginning, and write new data to another file, or by a rename when nothing reads the old one"

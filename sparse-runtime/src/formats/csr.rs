@@ -2,12 +2,13 @@
 
 use super::csr_check::check;
 use super::ids::ColumnIndex;
-use super::memory::{ROW_POINTERS, make_room};
+use super::memory::{ELEMENTS, ROW_POINTERS, make_room};
 use super::with_id_type;
 use super::{
     ColumnId, ColumnIds, ColumnIdsView, CsrBuilder, CsrView, FormatError, RowEntries, Shape,
 };
 use crate::device::{Cpu, Device, Run};
+use crate::memory;
 use crate::with_column_ids;
 use sparse_core::element::{Float, Stored};
 
@@ -178,6 +179,12 @@ impl<T: Stored> Csr<T> {
                 });
             }
         }
+        let shape = Shape::from([n_rows, n_cols]);
+        // What sorting takes besides.
+        let scratch = entries.len().saturating_mul(size_of::<(usize, usize, T)>());
+        if !memory::is_there_for::<u8>(scratch) {
+            return Err(FormatError::OutOfMemory { what: ELEMENTS, shape, bytes: scratch });
+        }
         // Stable, so that equal places are added in the order given.
         entries.sort_by_key(|&(row, column, _)| (row, column));
         entries.dedup_by(|next, kept| {
@@ -189,10 +196,10 @@ impl<T: Stored> Csr<T> {
         });
 
         let mut matrix = Csr::default();
-        matrix.make_room_for_rows([n_rows, n_cols].into())?;
+        matrix.make_room_for_rows(shape)?;
         with_id_type!(n_cols, |I| matrix.rebuild::<I, _>(n_cols, |parts| {
-            parts.columns.reserve_exact(entries.len());
-            parts.values.reserve_exact(entries.len());
+            make_room(&mut parts.columns, entries.len(), ELEMENTS, shape)?;
+            make_room(&mut parts.values, entries.len(), ELEMENTS, shape)?;
             for &(row, column, value) in &entries {
                 while parts.indptr.len() <= row {
                     parts.finish_row();
@@ -202,7 +209,8 @@ impl<T: Stored> Csr<T> {
             while parts.indptr.len() <= n_rows {
                 parts.finish_row();
             }
-        }));
+            Ok::<(), FormatError>(())
+        }))?;
         Ok(matrix)
     }
 

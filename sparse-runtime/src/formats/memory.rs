@@ -3,7 +3,7 @@
 use super::{FormatError, Shape};
 
 // What of an array takes the memory.
-pub(super) const ELEMENTS: &str = "the elements";
+pub(crate) const ELEMENTS: &str = "the elements";
 pub(super) const ROW_POINTERS: &str = "the row pointers";
 pub(super) const ROW_IDS: &str = "the row ids";
 

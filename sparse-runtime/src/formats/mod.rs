@@ -103,6 +103,7 @@ pub use id_array::{Ids, IdsView};
 pub(crate) use id_array::{position_beyond, with_ids};
 pub use ids::{ColumnId, ColumnIds, ColumnIdsView, ColumnIndex};
 pub(crate) use ids::{fits_u32, with_id_type};
+pub(crate) use memory::ELEMENTS;
 pub use row_sparse::{RowIdsView, RowSparse, RowSparseView};
 pub use shape::{MAX_RANK, Shape};
 pub use signed::ids_from_signed;

@@ -4,6 +4,7 @@ use super::super::ColumnValues;
 use crate::formats::{
     ColumnIds, ColumnIdsView, Csr, CsrParts, Dense, FormatError, Ids, IdsView, Shape,
 };
+use crate::memory;
 use crate::training::checkpoint::bytes::{decode, encode};
 use serde::{Deserialize, Serialize};
 use sparse_core::element::{Float, Stored, Unit};
@@ -169,6 +170,20 @@ fn write_each<E: Copy, const N: usize>(
     Ok(())
 }
 
+/// There is no memory for an array of a file, which takes so many bytes by now.
+#[derive(Debug, thiserror::Error)]
+#[error("an array of {n_elements} elements takes {bytes} bytes, for which there is no memory")]
+pub(super) struct NoMemory {
+    pub(super) n_elements: usize,
+    pub(super) bytes: usize,
+}
+
+/// Makes room for a piece of an array of `n_elements` elements.
+fn make_room<E>(elements: &mut Vec<E>, piece: usize, n_elements: usize) -> io::Result<()> {
+    memory::make_room(elements, piece)
+        .map_err(|bytes| io::Error::new(io::ErrorKind::OutOfMemory, NoMemory { n_elements, bytes }))
+}
+
 /// Memory grows with what is there: a header that promises too much runs into the end of the file first.
 fn read_each<E, const N: usize>(
     reader: &mut impl Read,
@@ -181,6 +196,7 @@ fn read_each<E, const N: usize>(
     while left > 0 {
         let piece = &mut buffer[..left.min(PIECE) * N];
         reader.read_exact(piece)?;
+        make_room(&mut elements, left.min(PIECE), count)?;
         elements.extend(piece.as_chunks().0.iter().map(|&bytes| element(bytes)));
         left -= left.min(PIECE);
     }
@@ -189,5 +205,12 @@ fn read_each<E, const N: usize>(
 
 fn read_floats<T: Float>(reader: &mut impl Read, count: usize) -> io::Result<Vec<T>> {
     let mut values = Vec::new();
-    decode(reader, count, |_| {}, |value| values.push(value)).map(|()| values)
+    let mut left = count;
+    while left > 0 {
+        let piece = left.min(PIECE);
+        make_room(&mut values, piece, count)?;
+        decode(reader, piece, |_| {}, |value| values.push(value))?;
+        left -= piece;
+    }
+    Ok(values)
 }

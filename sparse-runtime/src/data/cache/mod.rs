@@ -18,7 +18,7 @@ use super::libsvm::IndexBase;
 use super::{Classes, Column, ColumnValues, Dataset, IdMap, ReadError, ReadReport};
 use crate::model::InputRole;
 use crate::replace::replace_private_file;
-use arrays::ArrayHeader;
+use arrays::{ArrayHeader, NoMemory};
 use pieces::{PieceReader, PieceWriter};
 use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;
@@ -271,6 +271,14 @@ fn load<T: Float>(path: &Path) -> Result<Saved<T>, ReadError> {
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::UnexpectedEof => content("the file is cut short".to_owned()),
         io::ErrorKind::InvalidData => content(error.to_string()),
+        io::ErrorKind::OutOfMemory => match error.downcast::<NoMemory>() {
+            Ok(NoMemory { n_elements, bytes }) => ReadError::ArraysTooLarge {
+                file: name.clone(),
+                what: format!("the elements of an array of {n_elements}"),
+                bytes,
+            },
+            Err(error) => io_error(&name, error),
+        },
         _ => io_error(&name, error),
     };
     let file = File::open(path).map_err(|source| io_error(&name, source))?;

@@ -28,6 +28,42 @@ fn data() -> Dataset<f64> {
         .unwrap()
 }
 
+/// Whatever memory there is, an error says what is missing, and the process goes on.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn a_file_that_does_not_fit_in_memory_is_an_error_with_its_bytes() {
+    use crate::memory::limited::{is_own, with_bytes};
+    if !is_own("data::cache::tests::a_file_that_does_not_fit_in_memory_is_an_error_with_its_bytes")
+    {
+        return;
+    }
+    const MIB: u64 = 1 << 20;
+    let folder = folder("memory");
+    let path = folder.join("data");
+    let rows = (0..120_000).map(|i| [(i % 97, 0.5), (100, 1.0)]);
+    let x = Csr::from_rows(101, rows).unwrap();
+    let ids = Dense::new([120_000, 2], (0..240_000u64).collect()).unwrap();
+    let data = Dataset::<f64>::builder().input("x", x).input("ids", ids).build().unwrap();
+    data.save(&path).unwrap();
+    let load = |more| with_bytes(more, || Dataset::<f64>::load(&path).map(|data| data.n_rows()));
+    let mut n_refused = 0;
+    for mib in 3..14 {
+        match load(mib * MIB) {
+            Ok(n_rows) => assert_eq!(n_rows, 120_000),
+            Err(error @ ReadError::ArraysTooLarge { bytes, .. }) => {
+                n_refused += 1;
+                assert!(bytes > 0, "{error}");
+                let error = error.to_string();
+                assert!(error.contains(" bytes, for which there is no memory: "), "{error}");
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(n_refused > 2, "{n_refused}");
+    assert_eq!(load(40 * MIB).unwrap(), 120_000);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 #[test]
 fn what_is_saved_is_loaded() {
     let folder = folder("saved");

@@ -67,7 +67,8 @@ fn what_is_wrong_is_named() {
         "file:2:1: expected the numbers of rows, columns and entries, found nothing"
     );
     for huge in ["3 3 9999999999999999999", "18446744073709551615 3 1", "3 3 999999999999999999"] {
-        assert!(sized(huge).ends_with("need more memory than there is"), "{huge}");
+        let error = sized(huge);
+        assert!(error.contains(" bytes, for which there is no memory: leave out rows"), "{error}");
     }
     let error = refused("%%MatrixMarket matrix coordinate real symmetric\n3 2 1\n1 1 1\n");
     assert!(error.starts_with("file:2:1: expected as many rows as columns"), "{error}");
@@ -111,6 +112,41 @@ fn what_is_wrong_is_named() {
     assert!(matches!(error, Err(ReadError::Syntax { .. })), "{error:?}");
     assert!(matches!(read::<f32>("no/such/file.mtx"), Err(ReadError::Io { .. })));
     assert!(matches!(write("no/such/folder/file.mtx", &csr(1, 1, &[])), Err(ReadError::Io { .. })));
+}
+
+/// Whatever memory there is, an error says what is missing, and the process goes on.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn sizes_beyond_the_memory_are_errors_with_their_bytes() {
+    use crate::memory::limited::{is_own, with_bytes};
+    if !is_own("data::matrix_market::tests::sizes_beyond_the_memory_are_errors_with_their_bytes") {
+        return;
+    }
+    const MIB: u64 = 1 << 20;
+    let header = "%%MatrixMarket matrix coordinate real general\n";
+    let empty_rows = format!("{header}3000000 3 2\n1 1 5\n3000000 3 7\n");
+    let entries: String = (1..=50_000).rev().map(|i| format!("{i} {} 0.5\n", 1 + i % 7)).collect();
+    let entries = format!("{header}50000 7 50000\n{entries}");
+    let read = |text: &str, more| {
+        with_bytes(more, || read_from::<f32>("rows.mtx", text.as_bytes()).map(|x| x.nnz()))
+    };
+    let mut sizes = 1..12;
+    let mut n_refused = 0;
+    let all = sizes.all(|mib| {
+        [(&empty_rows, 2, "3000000 rows with 2 entries"), (&entries, 50_000, "50000 rows")]
+            .into_iter()
+            .all(|(text, nnz, what)| match read(text, mib * MIB) {
+                Ok(found) => found == nnz,
+                Err(error @ ReadError::ArraysTooLarge { bytes, .. }) => {
+                    n_refused += 1;
+                    bytes > 0 && error.to_string().contains(&format!("`rows.mtx`: {what}"))
+                }
+                Err(_) => false,
+            })
+    });
+    assert!(all && n_refused > 10, "{n_refused}");
+    assert_eq!(read(&empty_rows, 60 * MIB).unwrap(), 2);
+    assert_eq!(read(&entries, 100 * MIB).unwrap(), 50_000);
 }
 
 #[test]

@@ -4,8 +4,9 @@ mod npy;
 
 use super::ReadError;
 use crate::formats::{ColumnIds, Csr, Dense, FormatError, Ids, MAX_RANK};
+use crate::memory::is_there_for;
 use ndarray_npy::ReadableElement;
-use npy::Npy;
+use npy::{Npy, Refusal};
 use sparse_core::element::{Float, Id};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
@@ -182,6 +183,15 @@ impl NpzCsr {
         let n_cols = usize::try_from(n_cols).map_err(|_| {
             refuse(format!("{n_cols} columns are more than this machine can address"))
         })?;
+        let n_values = match &values {
+            Values::F32(values) => values.len(),
+            Values::F64(values) => values.len(),
+        };
+        if !is_there_for::<T>(n_values) {
+            let what = format!("the {n_values} elements of array `data`");
+            let bytes = n_values.saturating_mul(size_of::<T>());
+            return Err(ReadError::ArraysTooLarge { file, what, bytes });
+        }
         let values: Vec<T> = match values {
             Values::F32(values) => {
                 values.into_iter().map(|value| T::of(f64::from(value))).collect()
@@ -243,9 +253,16 @@ impl<R: Read + Seek> Archive<R> {
         };
         let read = match self.zip.by_index(index) {
             Ok(member) => Npy::read(member, most),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(error.to_string().into()),
         };
-        read.map_err(|message| self.content(name, message))
+        read.map_err(|refusal| match refusal {
+            Refusal::Message(message) => self.content(name, message),
+            Refusal::NoMemory { n_elements, bytes } => ReadError::ArraysTooLarge {
+                file: self.file.clone(),
+                what: format!("the {n_elements} elements of array `{name}`"),
+                bytes,
+            },
+        })
     }
 }
 

@@ -3,12 +3,27 @@
 //! `ndarray-npy` decodes the numbers. The header is looked at here first: an array of strings is unknown to that
 //! crate, and it would reserve the memory that a damaged header asks for, however much that is.
 
+use crate::memory::is_there_for;
 use ndarray::Array1;
 use ndarray_npy::{ReadNpyExt, ReadableElement};
 use std::io::{self, Read};
 
 /// The most bytes before the elements: magic, version, a length of 16 bits, and as long a header. Those that are longer are of records.
 const LONGEST_HEADER: u64 = 12 + (1 << 16);
+
+/// Why an array is not read.
+pub(super) enum Refusal {
+    /// What is wrong with it.
+    Message(String),
+    /// There is no memory for so many elements, which take so many bytes.
+    NoMemory { n_elements: usize, bytes: usize },
+}
+
+impl From<String> for Refusal {
+    fn from(message: String) -> Self {
+        Refusal::Message(message)
+    }
+}
 
 /// The bytes of an npy file with a checked header.
 pub(super) struct Npy {
@@ -21,17 +36,18 @@ pub(super) struct Npy {
 
 impl Npy {
     /// Reads an array of at most so many elements: no more of it than its header says, and nothing beyond the header of one that says more.
-    pub(super) fn read(mut reader: impl Read, most: u64) -> Result<Self, String> {
+    pub(super) fn read(mut reader: impl Read, most: u64) -> Result<Self, Refusal> {
         let read = |error: io::Error| error.to_string();
         let mut bytes = Vec::new();
         (&mut reader).take(LONGEST_HEADER).read_to_end(&mut bytes).map_err(read)?;
         let (start, descr, n_elements) = header(&bytes)?;
         if n_elements as u64 > most {
-            return Err(format!(
+            return Err(Refusal::Message(format!(
                 "it has {n_elements} elements, but the arrays before it allow {most}"
-            ));
+            )));
         }
         let mut npy = Npy { bytes, descr, start };
+        npy.check_memory(n_elements)?;
         let expected =
             n_elements.checked_mul(npy.element_bytes()).and_then(|n| n.checked_add(start));
         // One more shows that there is more.
@@ -42,9 +58,21 @@ impl Npy {
             let (found, descr) = (npy.bytes.len().saturating_sub(start), &npy.descr);
             let message =
                 format!("its {n_elements} elements of type `{}` do not take {found} bytes", descr);
-            return Err(damaged(&message));
+            return Err(damaged(&message).into());
         }
         Ok(npy)
+    }
+
+    /// Refuses elements for which there is no memory: their bytes, what is decoded of them, and
+    /// what that is converted to.
+    fn check_memory(&self, n_elements: usize) -> Result<(), Refusal> {
+        let each = self.element_bytes().saturating_mul(2).saturating_add(size_of::<u64>());
+        let bytes = n_elements.saturating_mul(each);
+        if is_there_for::<u8>(bytes) {
+            Ok(())
+        } else {
+            Err(Refusal::NoMemory { n_elements, bytes })
+        }
     }
 
     /// Kind and width of an element, such as `f4`.

@@ -95,6 +95,21 @@ fn with(name: &str, array: Vec<u8>) -> Result<Csr<f32>, String> {
 }
 
 #[test]
+fn arrays_beyond_the_memory_are_errors_with_their_bytes() {
+    let mut arrays = arrays();
+    let n_rows = 1i64 << 44;
+    arrays[3].1 = npy("<i8", "(2,)", &le(&[n_rows, 3], |i: &i64| i.to_le_bytes()));
+    arrays[1].1 = npy("<i8", &format!("({},)", n_rows + 1), &[0; 16]);
+    match read_arrays(&arrays) {
+        Err(ReadError::ArraysTooLarge { file, what, bytes }) => {
+            assert_eq!((&file[..], bytes), ("file", 24 * ((1 << 44) + 1)));
+            assert_eq!(what, format!("the {} elements of array `indptr`", n_rows + 1));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
 fn other_element_types() {
     let seven = read_arrays(&arrays()).unwrap();
     assert_eq!(seven, Csr::from_coo(2, 3, [(1, 2, 7.0)]).unwrap());
