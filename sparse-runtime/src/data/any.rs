@@ -3,7 +3,7 @@
 use super::stream::{StreamBatch, StreamBatches, StreamedDataset};
 use super::{
     Batch, BatchOptions, Batches, BytesRead, Classes, DataSource, Dataset, DatasetBatch,
-    DatasetBatches, Position,
+    DatasetBatches, LabelStatistics, Position,
 };
 use crate::error::Result;
 use crate::formats::{CsrView, DenseView, IdsView};
@@ -58,6 +58,15 @@ impl<T: Float> AnyDataset<T> {
     /// The number of features, as of [`Dataset::n_features`].
     pub fn n_features(&self) -> usize {
         either!(AnyDataset, self, |data| data.n_features())
+    }
+
+    /// Statistics of the labels, as of [`Dataset::label_statistics`]; those of a stream are known
+    /// once all of it has been read.
+    pub fn label_statistics(&self) -> Option<Vec<LabelStatistics>> {
+        match self {
+            AnyDataset::Memory(data) => Some(data.label_statistics()),
+            AnyDataset::Stream(data) => data.label_statistics(),
+        }
     }
 
     /// The classes that the ids of the label stand for, if it has some.

@@ -6,6 +6,7 @@ use super::super::libsvm::lines_before;
 use super::super::read_error::Fault;
 use super::super::text::{Chunk, ChunkColumn, RowParser, count_lines, parse_part, place_in};
 use super::super::{Place, Problem, ReadError};
+use super::binary_labels::{Written, written};
 use super::blocks::{BlockFault, Unit, read_lines};
 use super::kept::KeptUnit;
 use super::{Source, lost_thread, spawn};
@@ -48,8 +49,19 @@ pub(super) struct Parsed<T: Float> {
     pub(super) is_last: bool,
     pub(super) rows: Chunk<T>,
     pub(super) faults: Vec<(Place, Problem)>,
+    /// How labels of binary losses are written; of rows that are kept this was noted when they were parsed.
+    pub(super) written: Vec<Written>,
     /// Whether they have been [kept](super::kept) by an epoch before.
     pub(super) is_kept: bool,
+}
+
+/// What the blocks of a feed are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Rows, from text or from where they are kept.
+    Rows,
+    /// The lines of labels: all text is parsed.
+    Places,
 }
 
 /// What a label must be for the model that reads it.
@@ -77,6 +89,7 @@ impl<T: Float> Feed<T> {
         source: &Arc<Source<T>>,
         order: Vec<usize>,
         checks: Vec<LabelCheck>,
+        purpose: Purpose,
     ) -> Result<Self, ReadError> {
         let n_parsers = source.options.n_threads().min(source.sizes.max_parsers);
         let mut feed = Feed { results: Vec::new(), next: 0, threads: Vec::new() };
@@ -87,7 +100,7 @@ impl<T: Float> Feed<T> {
             jobs.push(job);
             feed.results.push(result);
             let (source, checks) = (Arc::clone(source), checks.clone());
-            feed.threads.push(spawn(move || parse(&source, &checks, &blocks, &rows))?);
+            feed.threads.push(spawn(move || parse(&source, (&checks, purpose), &blocks, &rows))?);
         }
         let source = Arc::clone(source);
         let reader = spawn(move || {
@@ -98,7 +111,7 @@ impl<T: Float> Feed<T> {
                 sent
             };
             // Whoever stops to listen does not want to know more.
-            let last = match read_units(&source, &order, &checks, &mut send) {
+            let last = match read_units(&source, &order, (&checks, purpose), &mut send) {
                 Ok(()) => Job::End,
                 Err(error) => Job::Failed(error),
             };
@@ -130,12 +143,13 @@ impl<T: Float> Drop for Feed<T> {
 fn read_units<T: Float>(
     source: &Source<T>,
     order: &[usize],
-    checks: &[LabelCheck],
+    (checks, purpose): (&[LabelCheck], Purpose),
     send: &mut impl FnMut(Job) -> bool,
 ) -> Result<(), ReadError> {
     let mut open: Option<(usize, File)> = None;
     // An epoch of rows that are kept reads no file.
-    let mut reads_text = source.kept.is_none();
+    let kept = source.kept.as_ref().filter(|_| purpose == Purpose::Rows);
+    let mut reads_text = kept.is_none();
     let bytes_of =
         |&unit: &usize| source.units[unit].bytes(source.files[source.units[unit].file()].len);
     // What is passed over has been read.
@@ -143,7 +157,7 @@ fn read_units<T: Float>(
     for &unit in order {
         let index = source.units[unit].file();
         let file = &source.files[index];
-        if let Some(blocks) = source.kept.as_ref().and_then(|kept| kept.unit(unit, checks)) {
+        if let Some(blocks) = kept.and_then(|kept| kept.unit(unit, checks)) {
             for number in 0..blocks.n_blocks() {
                 if !send(Job::Kept { unit, blocks: Arc::clone(&blocks), number }) {
                     return Ok(());
@@ -215,7 +229,7 @@ fn read_units<T: Float>(
 /// Parses blocks until there are no more, or nobody listens.
 fn parse<T: Float>(
     source: &Source<T>,
-    checks: &[LabelCheck],
+    (checks, purpose): (&[LabelCheck], Purpose),
     blocks: &Receiver<Job>,
     rows: &SyncSender<Result<Option<Parsed<T>>, ReadError>>,
 ) {
@@ -236,7 +250,7 @@ fn parse<T: Float>(
                     parser = Some((file, source.format.parser(&source.files[file].head)));
                 }
                 let Some((_, parser)) = &mut parser else { continue };
-                parse_block(source, checks, parser, &block).map(Some)
+                parse_block(source, (checks, purpose), parser, &block).map(Some)
             }
         };
         let is_end = !matches!(result, Ok(Some(_)));
@@ -248,7 +262,7 @@ fn parse<T: Float>(
 
 fn parse_block<T: Float>(
     source: &Source<T>,
-    checks: &[LabelCheck],
+    (checks, purpose): (&[LabelCheck], Purpose),
     parser: &mut Box<dyn RowParser<T>>,
     block: &Block,
 ) -> Result<Parsed<T>, ReadError> {
@@ -283,11 +297,19 @@ fn parse_block<T: Float>(
         let offset = first + offset_of_row(parser, &text[first..], source, row);
         return Err(ReadError::Syntax { place: place(offset)?, problem });
     }
+    let mut written = written(&rows, checks);
+    if purpose == Purpose::Places {
+        for label in &mut written {
+            let offset = first + offset_of_row(parser, &text[first..], source, label.row);
+            label.place = Some(place(offset)?);
+        }
+    }
     if let Some(classes) = &source.classes {
         into_classes(&mut rows, source, classes);
     }
     rows.shrink_to_fit();
-    Ok(Parsed { unit: block.unit, is_last: block.is_last, rows, faults, is_kept: false })
+    let Block { unit, is_last, .. } = *block;
+    Ok(Parsed { unit, is_last, rows, faults, written, is_kept: false })
 }
 
 /// The first label that is not what the model or the classes say, by its row.
@@ -308,9 +330,7 @@ fn misfit<T: Float>(
             return Some((row, problem));
         }
         let misfit = rows.find_label(check.column, |label| !check.kind.fits(label));
-        let Some((row, label)) = misfit else {
-            return (check.kind == LabelKind::Binary).then(|| mixed(rows, check, source)).flatten();
-        };
+        let (row, label) = misfit?;
         let problem = Problem::Label {
             label: label.as_f64(),
             declared: check.declared.to_owned(),
@@ -318,34 +338,6 @@ fn misfit<T: Float>(
         };
         Some((row, problem))
     })
-}
-
-/// Labels of -1 are among those of a binary loss.
-const MINUS_ONE: u8 = 1;
-/// Labels from 0 to below 1 are among them.
-const FRACTION: u8 = 2;
-
-/// The first label of a block that writes the negative class in another way than labels before it, by its row.
-fn mixed<T: Float>(
-    rows: &Chunk<T>,
-    check: &LabelCheck,
-    source: &Source<T>,
-) -> Option<(usize, Problem)> {
-    let minus_one = rows.find_label(check.column, |label| label == -T::one());
-    let fraction = rows.find_label(check.column, |label| label >= T::zero() && label < T::one());
-    let bit = |found: Option<_>, bit| if found.is_some() { bit } else { 0 };
-    let found = bit(minus_one, MINUS_ONE) | bit(fraction, FRACTION);
-    let before = source.binary_labels.fetch_or(found, std::sync::atomic::Ordering::Relaxed);
-    if before | found != MINUS_ONE | FRACTION {
-        return None;
-    }
-    let ((row, label), other) = match (minus_one, fraction) {
-        (Some(minus_one), _) if before & FRACTION != 0 => (minus_one, "from 0 to below 1"),
-        (_, Some(fraction)) => (fraction, "-1"),
-        (minus_one, None) => (minus_one?, "from 0 to below 1"),
-    };
-    let declared = check.declared.to_owned();
-    Some((row, Problem::MixedLabels { label: label.as_f64(), other, declared }))
 }
 
 /// Labels of one number a row become ids; all of them are classes.

@@ -124,7 +124,7 @@ impl Kept {
         }
         block.decode(&bytes, &mut rows);
         let (is_last, faults) = (number + 1 == blocks.len(), block.faults.clone());
-        Ok(Parsed { unit, is_last, rows, faults, is_kept: true })
+        Ok(Parsed { unit, is_last, rows, faults, written: Vec::new(), is_kept: true })
     }
 }
 

@@ -21,9 +21,11 @@
 //! Where rows are kept, the feeder hands on places of a file in the place of text, and parsers read the rows there: the rest is the same.
 
 mod batches;
+mod binary_labels;
 mod blocks;
 mod feed;
 mod kept;
+mod labels;
 mod open;
 mod pool;
 #[cfg(test)]
@@ -40,11 +42,12 @@ use super::text::{ColumnKind, ColumnLayout, OnError, ReadOptions, RowFormat, Row
 use super::{Classes, ReadError};
 use blocks::Unit;
 use kept::Kept;
+use labels::SeenLabels;
 use sparse_core::element::Float;
 use std::fs::Metadata;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -61,8 +64,6 @@ pub(super) struct Source<T: Float> {
     pub(super) parsed_layout: Vec<ColumnLayout>,
     pub(super) layout: Vec<ColumnLayout>,
     pub(super) known: Mutex<Known>,
-    /// How labels of binary losses are written, of all blocks that were read: `feed::MINUS_ONE`, `feed::FRACTION`.
-    pub(super) binary_labels: AtomicU8,
     /// The bytes of the files that have been read in the epoch that was begun last.
     pub(super) bytes: Arc<AtomicU64>,
     /// What has been parsed, if it is kept.
@@ -132,6 +133,10 @@ pub(super) struct Known {
     pub(super) n_rows: Option<u64>,
     /// The rows skipped in the epoch read last, so far.
     pub(super) skipped: super::text::Skips,
+    /// Whether labels of a binary loss were written in each [way](binary_labels::Way), by column.
+    written: Vec<[bool; 2]>,
+    /// Statistics of labels.
+    labels: SeenLabels,
 }
 
 /// The size of a unit.

@@ -6,10 +6,11 @@ use super::super::text::{
     Chunk, ChunkColumn, ColumnKind, ColumnLayout, OnError, ReadOptions, ReadProgress, RowFormat,
     SkippedRow, Survey,
 };
-use super::super::{Classes, ReadError, ReadReport};
+use super::super::{Classes, LabelStatistics, ReadError, ReadReport};
 use super::blocks::units;
-use super::feed::Feed;
+use super::feed::{Feed, Purpose};
 use super::kept::Kept;
+use super::labels::{SeenLabels, add_rows, of_no_rows};
 use super::{AnyFormat, Known, MIN_BUFFER, Sizes, Source, SourceFile};
 use crate::kernels::Parallel;
 use crate::model::InputRole;
@@ -200,17 +201,20 @@ impl<T: Float, F: RowFormat<T> + Clone> Stream<F, T> {
         let finds_classes = matches!(self.classes, Wanted::FoundClasses);
         let files = self.files.iter().map(|path| source_file(path.clone()));
         let files = files.collect::<Result<Vec<_>, _>>()?;
-        let (mut n_rows, mut rows) = (None, None);
+        let (mut n_rows, mut rows, mut labels) = (None, None, None);
         let survey_format = format.survey_format();
         if survey_format.is_some() || finds_classes {
             let is_known = survey_format.is_none();
             let source =
                 self.source(survey_format.unwrap_or_else(|| format.clone()), None, files.clone())?;
-            let (survey, of_units) = survey(&Arc::new(source), finds_classes)?;
+            let (survey, of_units, seen) = survey(&Arc::new(source), finds_classes)?;
             // A row that is only found to be wrong once base and width are known would be counted and then skipped.
             let counts = is_known || self.options.on_error == OnError::Fail;
             n_rows = counts.then_some(survey.n_rows);
             rows = counts.then_some(of_units);
+            // Those of numbers are none of class ids.
+            let are_numbers = matches!(self.classes, Wanted::Numbers);
+            labels = (counts && are_numbers).then_some(seen);
             format = format.settle(&survey);
             if finds_classes {
                 classes = Some(Classes::of(survey.labels));
@@ -228,6 +232,9 @@ impl<T: Float, F: RowFormat<T> + Clone> Stream<F, T> {
             known.n_rows = n_rows;
             if let Some(rows) = rows {
                 known.rows = rows.into_iter().map(Some).collect();
+            }
+            if let Some(labels) = labels {
+                known.labels = labels;
             }
         }
         Ok(StreamedDataset { source: Arc::new(source) })
@@ -250,7 +257,9 @@ impl<T: Float, F: RowFormat<T> + Clone> Stream<F, T> {
             label.kind = ColumnKind::Ids(1);
         }
         let (none, unknown) = (vec![None; units.len()], vec![None; units.len()]);
-        let known = Known { units: none, rows: unknown, ..Known::default() };
+        let (written, labels) =
+            (vec![[false; 2]; layout.len()], SeenLabels::new(&layout, units.len()));
+        let known = Known { units: none, rows: unknown, written, labels, ..Known::default() };
         Ok(Source {
             format: Arc::new(format) as Arc<dyn AnyFormat<T>>,
             files,
@@ -261,7 +270,6 @@ impl<T: Float, F: RowFormat<T> + Clone> Stream<F, T> {
             parsed_layout,
             layout,
             known: Mutex::new(known),
-            binary_labels: Default::default(),
             bytes: Arc::default(),
             kept: None,
         })
@@ -287,16 +295,19 @@ fn source_file(path: PathBuf) -> Result<SourceFile, ReadError> {
     Ok(SourceFile { path, len, head, name, stamp })
 }
 
-/// Reads everything once: what that shows, and the rows of each unit.
+/// Reads everything once: what that shows, the rows of each unit, and the labels.
 fn survey<T: Float>(
     source: &Arc<Source<T>>,
     labels: bool,
-) -> Result<(Survey, Vec<u64>), ReadError> {
+) -> Result<(Survey, Vec<u64>, SeenLabels), ReadError> {
+    let mut seen = SeenLabels::new(&source.layout, source.units.len());
+    let mut of_unit = of_no_rows(&source.layout);
     let mut survey = Survey::default();
     let mut rows = vec![0; source.units.len()];
     let mut found = std::collections::BTreeSet::new();
     let mut skips = super::super::text::Skips::new(source.on_error());
-    let mut feed = Feed::start(source, (0..source.units.len()).collect(), Vec::new())?;
+    let mut feed =
+        Feed::start(source, (0..source.units.len()).collect(), Vec::new(), Purpose::Rows)?;
     while let Some(block) = feed.next().map_err(|error| source.cause_of(error))? {
         for (place, problem) in block.faults {
             skips.add(place, problem)?;
@@ -304,6 +315,11 @@ fn survey<T: Float>(
         survey.n_rows += block.rows.n_rows as u64;
         rows[block.unit] += block.rows.n_rows as u64;
         survey.widen(&block.rows);
+        add_rows(&mut of_unit, &source.layout, &block.rows);
+        if block.is_last {
+            seen.add_unit(block.unit, &of_unit);
+            of_unit = of_no_rows(&source.layout);
+        }
         if labels {
             let columns = source.parsed_layout.iter().zip(&block.rows.columns);
             let mut labels = columns.filter(|(layout, _)| layout.role == InputRole::Label);
@@ -318,7 +334,7 @@ fn survey<T: Float>(
         return Err(ReadError::Empty { file: names.join(", ") });
     }
     survey.labels = found.into_iter().map(f64::from_bits).collect();
-    Ok((survey, rows))
+    Ok((survey, rows, seen))
 }
 
 /// Data that streams past; see [`Stream`]. A [`DataSource`](crate::data::DataSource): what trains on a
@@ -346,6 +362,13 @@ impl<T: Float> StreamedDataset<T> {
     /// The classes that the ids of the label stand for.
     pub fn classes(&self) -> Option<&Classes> {
         self.source.classes.as_ref()
+    }
+
+    /// Statistics of the labels, of each column of them that is not sparse, in order; weights are
+    /// left out. Known once all rows have been read: when the stream is opened where that takes a
+    /// pass over them, after the first epoch else.
+    pub fn label_statistics(&self) -> Option<Vec<LabelStatistics>> {
+        self.source.known().labels.all().map(<[_]>::to_vec)
     }
 
     /// What the epoch that was read last, or is being read, tells about the files: from where indices count, the rows skipped.

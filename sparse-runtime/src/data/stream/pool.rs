@@ -3,7 +3,9 @@
 use super::super::order::append_shuffled;
 use super::super::text::Chunk;
 use super::super::{BatchOptions, LastBatch, Order, Position, ReadError};
-use super::feed::{Feed, LabelCheck, Parsed};
+use super::binary_labels::first_mixed;
+use super::feed::{Feed, LabelCheck, Parsed, Purpose};
+use super::labels::{add_rows, of_no_rows};
 use super::{Source, UnitSize, lost_thread, spawn};
 use crate::data::hashing::xxh64;
 use sparse_core::element::Float;
@@ -129,8 +131,10 @@ impl<'a, T: Float> Epoch<'a, T> {
         let first = self.fast_forward(&order);
         let bases = self.bases(&order, first);
         let mut left = order[first..].iter().copied().zip(bases).peekable();
-        let mut feed = Feed::start(self.source, order[first..].to_vec(), checks.clone())?;
-        let mut keeping = self.source.kept.as_ref().and_then(|kept| kept.keep(checks));
+        let units = order[first..].to_vec();
+        let mut feed = Feed::start(self.source, units, checks.clone(), Purpose::Rows)?;
+        let mut keeping = self.source.kept.as_ref().and_then(|kept| kept.keep(checks.clone()));
+        let mut labels = of_no_rows(&self.source.layout);
         let mut parts: Vec<(Chunk<T>, u64)> = Vec::new();
         let mut bytes = 0;
         let mut size = UnitSize { rows: 0, bytes: 0 };
@@ -143,9 +147,16 @@ impl<'a, T: Float> Epoch<'a, T> {
                 tracing::warn!(%error, "rows cannot be kept any more: later epochs parse the text");
                 keeping = None;
             }
-            let Parsed { unit, is_last, rows, faults, .. } = parsed;
+            let Parsed { unit, is_last, rows, faults, written, .. } = parsed;
             for (place, problem) in faults {
                 self.source.known().skipped.add(place, problem)?;
+            }
+            let mixed = self.source.known().mixed_column(&written);
+            if let Some(column) = mixed {
+                return Err(first_mixed(self.source, &checks, column));
+            }
+            if !self.source.known().labels.has(unit) {
+                add_rows(&mut labels, &self.source.layout, &rows);
             }
             // Units come in order, each perhaps in several blocks.
             while left.next_if(|(next, _)| *next != unit).is_some() {}
@@ -160,6 +171,8 @@ impl<'a, T: Float> Epoch<'a, T> {
             if is_last {
                 let mut known = self.source.known();
                 (known.units[unit], known.rows[unit]) = (Some(size), Some(size.rows));
+                known.labels.add_unit(unit, &labels);
+                labels = of_no_rows(&self.source.layout);
                 size = UnitSize { rows: 0, bytes: 0 };
             }
             if bytes >= self.source.sizes.pool {

@@ -1,5 +1,6 @@
 mod changed;
 mod kept;
+mod labels;
 
 use super::super::libsvm::{IndexBase, Reader};
 use super::super::{
