@@ -2,8 +2,9 @@
 //!
 //! The rows of a batch are made in runs, each by whoever comes first: a run's rows of data are
 //! read, and go through the row function, which adds to the run's sums of the gradients of dense
-//! parameters, and keeps what is wanted of each row. The calling thread adds up the runs in order,
-//! in `f64`. So the bits do not depend on the number of threads, and a run's sums stay in a cache.
+//! parameters, and keeps what is wanted of each row. A few rows are summed in the elements' own
+//! type, and those sums in `f64`; the calling thread adds up the runs in order, in `f64`. So the bits
+//! do not depend on the number of threads, and a run's sums stay in a cache.
 
 use super::reads::RowReads;
 use crate::error::Result;
@@ -23,6 +24,10 @@ use std::ops::Range;
 /// Rows of data in a run.
 const RUN: usize = 64;
 
+/// Rows of data whose gradients are added in the elements' own type: those of more are added in
+/// `f64`, so that an element of a sum is off by 4 units in the last place at most.
+const ROWS_IN_ELEMENTS: usize = 8;
+
 /// What a pass keeps of each row of data: `columns` numbers, nothing where there is no memory.
 #[derive(Debug)]
 pub struct Kept<'a, T> {
@@ -37,6 +42,8 @@ pub struct Kept<'a, T> {
 pub(crate) struct Run<T> {
     /// The [sums](Self::sums), and what comes before the cache line at which they begin.
     memory: Vec<T>,
+    /// The sums of all rows of the run.
+    totals: Vec<f64>,
     kept: Vec<T>,
     loss: f64,
 }
@@ -47,15 +54,37 @@ impl<T: Float> Run<T> {
     /// Room for so many sums, and what is kept.
     fn make_room(&mut self, sums: usize, kept: usize) {
         self.memory.resize(sums + Self::LINE / size_of::<T>().max(1), T::zero());
+        self.totals.resize(sums, 0.0);
         self.kept.resize(kept, T::zero());
     }
 
-    /// The sums, from a cache line on: of vectors that lie in two lines each access costs two. Then what is kept.
-    fn sums<const SUMS: usize>(&mut self) -> Option<(&mut [T; SUMS], &mut [T])> {
+    /// The sums of a few rows, from a cache line on: of vectors that lie in two lines each access
+    /// costs two. Then the sums of all rows, and what is kept.
+    fn sums<const SUMS: usize>(&mut self) -> Option<(Sums<'_, T, SUMS>, &mut [T])> {
         let room = self.memory.len().saturating_sub(SUMS);
         let before = self.memory.as_ptr().align_offset(Self::LINE).min(room);
-        let sums = self.memory.get_mut(before..)?.first_chunk_mut::<SUMS>()?;
-        Some((sums, &mut self.kept))
+        let few = self.memory.get_mut(before..)?.first_chunk_mut::<SUMS>()?;
+        let all = self.totals.first_chunk_mut::<SUMS>()?;
+        Some((Sums { few, all }, &mut self.kept))
+    }
+}
+
+/// The sums of a run.
+struct Sums<'a, T, const SUMS: usize> {
+    /// Of up to [`ROWS_IN_ELEMENTS`] rows.
+    few: &'a mut [T; SUMS],
+    /// Of the rows before them.
+    all: &'a mut [f64; SUMS],
+}
+
+impl<T: Float, const SUMS: usize> Sums<'_, T, SUMS> {
+    /// Adds the sums of a few rows to those of all.
+    #[inline(always)]
+    fn fold(&mut self) {
+        for (all, few) in self.all.iter_mut().zip(self.few.iter_mut()) {
+            *all += few.as_f64();
+            *few = T::zero();
+        }
     }
 }
 
@@ -152,9 +181,9 @@ where
         },
         |run, slot| {
             total += slot.loss;
-            let Some((of_run, kept_of_run)) = slot.sums::<SUMS>() else { return };
-            sums.iter_mut().zip(of_run).for_each(|(sum, of_run)| *sum += of_run.as_f64());
-            let (rows, mut rest) = (rows_of(run), &*kept_of_run);
+            sums.iter_mut().zip(&slot.totals).for_each(|(sum, of_run)| *sum += of_run);
+            let kept_of_run = &slot.kept;
+            let (rows, mut rest) = (rows_of(run), &kept_of_run[..]);
             for (kept, columns) in kept.iter_mut().zip(columns) {
                 let (own, others) = rest.split_at(RUN * columns);
                 kept.rows[rows.start * columns..rows.end * columns]
@@ -172,7 +201,7 @@ fn one_run<T, P, F, const SUMS: usize, const KEPT: usize>(
     reads: P,
     rows: Range<usize>,
     tables: &[(RowWeights<'_, T>, bool)],
-    sums: &mut [T; SUMS],
+    mut sums: Sums<'_, T, SUMS>,
     kept: &mut [&mut [T]; KEPT],
     row_function: &F,
 ) -> f64
@@ -184,14 +213,19 @@ where
     lanes::wide(
         #[inline(always)]
         || {
-            sums.fill(T::zero());
+            sums.few.fill(T::zero());
+            sums.all.fill(0.0);
             let mut total = 0.0;
             for (place, row) in rows.enumerate() {
                 reads.ask(row, tables);
                 // SAFETY: `pass` has checked the tables and settled the rows, which nobody writes before all are read.
                 let numbers = unsafe { reads.numbers(row, tables) };
-                total += row_function(row, place, numbers, sums, kept).as_f64();
+                total += row_function(row, place, numbers, sums.few, kept).as_f64();
+                if place % ROWS_IN_ELEMENTS == ROWS_IN_ELEMENTS - 1 {
+                    sums.fold();
+                }
             }
+            sums.fold();
             total
         },
     )
