@@ -43,7 +43,7 @@ fn expected(weights: &[f32], bias: f32) -> Vec<f32> {
     expected
 }
 
-fn fit(model: &mut Linear<f32>) -> Result<()> {
+fn fit<const GRAPH: u64>(model: &mut Linear<f32, GRAPH>) -> Result<()> {
     Trainer::new(rule()).epochs(1).progress(Progress::Silent).fit(model, &one_sample()).map(drop)
 }
 
@@ -82,6 +82,29 @@ fn n2_a_model_that_was_loaded_is_trained_on() -> Result<()> {
     fit(&mut loaded)?;
     assert_moved_by_one_step(first.w.values(), first.b.values()[0], loaded.w.values());
     Ok(())
+}
+
+/// From a model of another graph, in memory and in a file; states of steps before are not kept.
+#[test]
+fn n2_a_warm_start_goes_on_from_the_weights_of_another_model() -> Result<()> {
+    let mut first = model();
+    fit(&mut first)?;
+    let started = |mut warm: Linear<f32, 7>| -> Result<()> {
+        assert_eq!(warm.w.values(), first.w.values());
+        fit(&mut warm)?;
+        assert_moved_by_one_step(first.w.values(), first.b.values()[0], warm.w.values());
+        Ok(())
+    };
+    let mut warm = Linear::<f32, 7>::new(N_COLUMNS);
+    checkpoint::warm_start(&mut warm, &first)?;
+    started(warm)?;
+    let path = std::env::temp_dir().join(format!("nnz-n2-warm-{}", std::process::id()));
+    checkpoint::save(&first, &path)?;
+    let mut loaded = Linear::<f32, 7>::new(N_COLUMNS);
+    let result = checkpoint::load_with(&mut loaded, &path, checkpoint::LoadOptions::WARM_START);
+    let _ = std::fs::remove_file(&path);
+    result?;
+    started(loaded)
 }
 
 #[test]
