@@ -20,7 +20,7 @@ const IDS: &str = "ids";
 const HEADER: &str = "header";
 const SCALES: &str = "scales";
 const CLASSES: &str = "classes";
-const CLIP: &str = "clip_predictions";
+pub(crate) const CLIP: &str = "clip_predictions";
 
 /// What ids a model's rows stand for, in a few words: how many, and a hash of all in their order.
 fn note_of_ids((users, items): &(IdMap, IdMap)) -> Result<String, DataError> {

@@ -2,11 +2,8 @@
 
 use crate::data::{Base, Format, Known, Reading};
 use crate::models::ModelKind;
-use nnz::data::{AnyDataset, ColumnValues, Dataset};
-use nnz::formats::Ids;
-use nnz::model::InputRole;
+use nnz::data::{AnyDataset, DataSource, LabelStatistics};
 use nnz::prelude::*;
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// `titanic.txt: words, by its ending (guessed); 891 samples; 2^20 columns; labels 0, 1`. What is known of the training data is `known` where the
@@ -62,11 +59,14 @@ pub(crate) fn summary(
         };
         parts.push(format!("counted from {first}{guessed}"));
     }
-    if let (AnyDataset::Memory(data), false) = (data, data.classes().is_some()) {
-        parts.extend(labels(data));
-    }
-    if let Some(classes) = data.classes() {
-        parts.push(format!("classes {}", listed(classes.labels().iter().copied())));
+    match data.classes() {
+        Some(classes) => {
+            let labels = classes.labels();
+            let range = labels.first().copied().zip(labels.last().copied());
+            let few = Some(labels).filter(|labels| labels.len() <= 10);
+            parts.push(format!("classes {}", listed(few, range)));
+        }
+        None => parts.extend(labels(data)),
     }
     for scale in &reading.scales {
         parts.push(format!(
@@ -81,114 +81,69 @@ fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// What each label's values are: all of them if they are few, else from where to where.
-fn labels(data: &Dataset) -> Vec<String> {
-    let labels = data.columns().iter().filter(|column| column.role() == InputRole::Label);
-    let mut said = Vec::new();
-    for column in labels {
-        let ColumnValues::Dense(values) = column.values() else { continue };
-        let name = match column.name() {
+/// `titanic.txt: 891 samples; labels 0, 1` of a stream, once an epoch has read all of it.
+pub(crate) fn summary_of_pass(path: &Path, data: &AnyDataset) -> Option<String> {
+    let mut parts = vec![counted(data.n_rows()?, "sample")];
+    if data.classes().is_none() {
+        parts.extend(labels(data));
+    }
+    Some(format!("{}: {}", path.display(), parts.join("; ")))
+}
+
+/// What each label's values are, as far as they have been read: all of them if they are few, else
+/// from where to where.
+fn labels(data: &AnyDataset) -> Vec<String> {
+    let statistics = data.label_statistics().unwrap_or_default();
+    let said = statistics.iter().filter(|labels| labels.range().is_some()).map(|labels| {
+        let name = match labels.name() {
             None | Some("y") => "labels".to_owned(),
             Some(name) => format!("labels `{name}`"),
         };
-        said.push(format!("{name} {}", listed(values.values().iter().map(|&y| f64::from(y)))));
-    }
-    said
+        format!("{name} {}", listed(labels.distinct(), labels.range()))
+    });
+    said.collect()
 }
 
 /// `0, 1`, or `-3 to 12.5` of many values.
-fn listed(values: impl Iterator<Item = f64>) -> String {
-    const SHOWN: usize = 10;
-    let mut distinct = BTreeSet::new();
-    let (mut lowest, mut highest) = (f64::INFINITY, f64::NEG_INFINITY);
-    for value in values {
-        (lowest, highest) = (lowest.min(value), highest.max(value));
-        if distinct.len() <= SHOWN {
-            distinct.insert(Ordered(value + 0.0));
-        }
-    }
-    if distinct.len() > SHOWN {
-        return format!("{lowest} to {highest}");
-    }
-    let shown: Vec<String> = distinct.iter().map(|value| value.0.to_string()).collect();
-    shown.join(", ")
-}
-
-/// A finite number by its size.
-#[derive(PartialEq)]
-struct Ordered(f64);
-
-impl Eq for Ordered {}
-
-impl PartialOrd for Ordered {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
+fn listed(distinct: Option<&[f64]>, range: Option<(f64, f64)>) -> String {
+    match (distinct, range) {
+        (Some(few), _) => few.iter().map(f64::to_string).collect::<Vec<_>>().join(", "),
+        (None, Some((lowest, highest))) => format!("{lowest} to {highest}"),
+        (None, None) => String::new(),
     }
 }
 
-impl Ord for Ordered {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
-    }
-}
-
-/// The lowest and the highest label of the data in memory, by its first label.
-pub(crate) fn range_of_labels(data: &AnyDataset) -> Option<(f64, f64)> {
-    let AnyDataset::Memory(data) = data else { return None };
-    let numbers = numbers(data).into_iter().next()?;
-    let all = numbers.iter().map(|&y| f64::from(y));
-    Some((all.clone().fold(f64::INFINITY, f64::min), all.fold(f64::NEG_INFINITY, f64::max)))
-}
-
-/// The labels that are numbers.
-fn numbers(data: &Dataset) -> Vec<&[f32]> {
-    let labels = data.columns().iter().filter(|column| column.role() == InputRole::Label);
-    let numbers = labels.filter_map(|column| match column.values() {
-        ColumnValues::Dense(values) => Some(values.values()),
-        _ => None,
-    });
-    numbers.collect()
-}
-
-/// The mean loss over the training data of the best prediction that is the same for all samples. Unknown of a stream.
+/// The mean loss over the training data of the best prediction that is the same for all samples;
+/// of a stream once an epoch has read all of it.
 pub(crate) fn constant_loss(kind: ModelKind, data: &AnyDataset) -> Option<f64> {
-    let AnyDataset::Memory(data) = data else { return None };
-    let labels = numbers(data);
+    let labels = data.label_statistics()?;
+    let first = labels.first()?;
     match kind {
-        ModelKind::Linear | ModelKind::MatrixFactorization => half_variance(labels.first()?),
+        ModelKind::Linear | ModelKind::MatrixFactorization => Some(first.variance()? / 2.0),
         ModelKind::Logistic | ModelKind::FactorizationMachine | ModelKind::WideDeep => {
-            binary_entropy(labels.first()?)
+            binary_entropy(first)
         }
         ModelKind::Poisson => {
-            let mean = mean_of(labels.first()?, |y| y)?;
+            let mean = first.mean()?;
             // The loss is exp(s) - y · s, and s = ln(mean) is the best.
             Some(if mean > 0.0 { mean - mean * mean.ln() } else { 0.0 })
         }
-        ModelKind::MultiTask => {
-            Some(half_variance(labels.first()?)? + binary_entropy(labels.get(1)?)?)
-        }
+        ModelKind::MultiTask => Some(first.variance()? / 2.0 + binary_entropy(labels.get(1)?)?),
         ModelKind::Softmax => {
-            let Some(ColumnValues::Ids(Ids::U32(ids))) = data.labels() else { return None };
-            let mut counts = BTreeMap::new();
-            ids.values().iter().for_each(|id| *counts.entry(id).or_insert(0.0) += 1.0);
-            let n = ids.values().len() as f64;
-            (n > 0.0).then(|| counts.values().map(|count| -count / n * f64::ln(count / n)).sum())
+            let (counts, n) = (first.class_counts(), first.count() as f64);
+            let part = |count: &u64| entropy_part(*count as f64 / n);
+            (!counts.is_empty()).then(|| counts.values().map(part).sum())
         }
     }
 }
 
-fn mean_of(labels: &[f32], of: impl Fn(f64) -> f64) -> Option<f64> {
-    let sum: f64 = labels.iter().map(|&y| of(f64::from(y))).sum();
-    (!labels.is_empty()).then(|| sum / labels.len() as f64)
+/// Of labels that are 1 and -1, or from 0 to 1.
+fn binary_entropy(labels: &LabelStatistics) -> Option<f64> {
+    let (mean, (lowest, _)) = (labels.mean()?, labels.range()?);
+    let rate = if lowest < 0.0 { (mean + 1.0) / 2.0 } else { mean };
+    Some(entropy_part(rate) + entropy_part(1.0 - rate))
 }
 
-fn half_variance(labels: &[f32]) -> Option<f64> {
-    let mean = mean_of(labels, |y| y)?;
-    Some(mean_of(labels, |y| (y - mean).powi(2))? / 2.0)
-}
-
-fn binary_entropy(labels: &[f32]) -> Option<f64> {
-    let rate = mean_of(labels, |y| y.max(0.0))?;
-    let part = |p: f64| if p > 0.0 { -p * p.ln() } else { 0.0 };
-    Some(part(rate) + part(1.0 - rate))
+fn entropy_part(p: f64) -> f64 {
+    if p > 0.0 { -p * p.ln() } else { 0.0 }
 }

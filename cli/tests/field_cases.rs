@@ -48,6 +48,36 @@ fn d3_predict_refuses_to_skip() {
     assert!(refused("predict", &["--model", &model, "--data", &bad]).contains("bad.svm:2:5: "));
 }
 
+/// A blank line and a comment are no samples, in any format, and have no line.
+#[test]
+fn d3_predict_writes_a_line_for_each_sample_and_none_for_a_blank_line() {
+    let files = Files::new("d3-blank");
+    let model = files.path("model");
+    let predicted = |arguments: &[&str]| {
+        let scores = command_line::run("predict", arguments);
+        scores.lines().count()
+    };
+    for (name, train, rows, n) in [
+        ("rows.svm", "1 1:1\n0 2:1\n", "\n1 1:1\n\n# none\n  \n0 2:1\n1 1:1\n\n", 3),
+        ("rows.txt", "1\ta b\n0\tc\n", "1\ta\n\n0\tc d\n", 2),
+        ("rows.ffm", "1 0:1:1\n0 1:2:1\n", "1 0:1:1\n\n\n0 1:2:1\n", 2),
+    ] {
+        let data = files.write(name, train);
+        command_line::run("train", &["--model", "logistic", "--data", &data, "--save", &model]);
+        let data = files.write(name, rows);
+        let predict = ["--model", &model, "--data", &data];
+        assert_eq!(predicted(&predict), n, "{name}");
+        assert_eq!(predicted(&[&predict[..], &["--stream", "1048576"]].concat()), n, "{name}");
+    }
+    // Of texts alone each line is one.
+    let data = files.write("rows.txt", "1\ta b\n0\tc\n");
+    command_line::run("train", &["--model", "logistic", "--data", &data, "--save", &model]);
+    let data = files.write("rows.txt", "a\n\nc d\n");
+    assert_eq!(predicted(&["--model", &model, "--data", &data, "--no-labels"]), 3);
+    let help = command_line::run("predict", &["--help"]);
+    assert!(help.contains("Blank lines and comments are no samples"), "{help}");
+}
+
 #[test]
 fn d4_a_header_is_not_scored() {
     let files = Files::new("d4");
@@ -208,10 +238,75 @@ fn d17_numbers_of_any_size_are_learnt_from() {
     let score = command_line::run("predict", &["--model", &model, "--data", &one]);
     assert_eq!(Some(score.trim_end()), scores.lines().next());
 
-    // As they are, they are no help, which is said.
-    let saying = told(&[&train[..], &["--no-scaling"]].concat());
-    assert!(saying.contains("that of the best constant: try another --learning-rate"), "{saying}");
-    assert_eq!(saying.matches("warning").count(), 1, "{saying}");
+    // As they are, they are no help, which is said; of a stream as of data in memory.
+    let warning = |more: &[&str]| {
+        let saying = told(&[&train[..], &["--no-scaling"], more].concat());
+        assert_eq!(saying.matches("warning").count(), 1, "{saying}");
+        let (_, warning) = saying.split_once("warning: the progressive loss of ").unwrap();
+        assert!(warning.contains("of the best constant: try another --learning-rate"), "{saying}");
+        let (_, constant) = warning.split_once(" is above ").unwrap();
+        constant.split_once(',').unwrap().0.to_owned()
+    };
+    assert_eq!(warning(&[]), warning(&["--stream", "1048576"]));
+}
+
+/// The losses of the best constants, of data in memory and of a stream: the labels of a stream are
+/// known after its first epoch, which is the only one here.
+#[test]
+fn a_loss_above_that_of_the_best_constant_is_told_of_streams_too() {
+    let files = Files::new("constant");
+    for (model, labels, constant) in [
+        ("linear", ["1", "3", "1", "3"], "0.500000"),
+        ("logistic", ["1", "-1", "-1", "-1"], "0.562335"),
+        ("poisson", ["0", "0", "0", "8"], "0.613706"),
+        ("softmax", ["5", "1", "2", "2"], "1.039721"),
+    ] {
+        let lines = (0..1000).map(|i| format!("{} 0:1 {}:1\n", labels[i % 4], 1 + i % 7));
+        let data = files.write("rows.svm", &lines.collect::<String>());
+        let train = ["--model", model, "--data", &data, "--epochs", "1", "--learning-rate", "1e-9"];
+        let features = ["--features", "8", "--index-base", "zero"];
+        for more in [&[][..], &["--stream", "1048576"]] {
+            let said = told(&[&train[..], &features, more].concat());
+            assert!(said.contains(&format!(", is above {constant}, that of")), "{model}: {said}");
+        }
+    }
+}
+
+/// The range of the labels of a stream is known after its first epoch; it is that of the same data
+/// in memory, in what is printed and in the files of models.
+#[test]
+fn n10_predictions_of_a_model_of_a_stream_are_cut_to_the_range_of_its_labels() {
+    let files = Files::new("n10-stream");
+    let text: String = (0..400).map(|i| format!("{},{}\n", 2 + i % 3, i % 5)).collect();
+    let data = files.write("rows.csv", &text);
+    let model = files.path("model");
+    let train = [
+        &["--model", "linear", "--data", &data, "--test", &data, "--learning-rate", "0.9"][..],
+        &["--schema", "y:label,c:categorical", "--clip-predictions", "train", "--no-shuffle"],
+        &["--save", &model, "--json"],
+    ]
+    .concat();
+    let run = |more: &[&str]| {
+        let lines = command_line::run("train", &[&train[..], more].concat());
+        let shown = command_line::run("inspect", &[&model]);
+        assert!(shown.contains("clip_predictions: 2,4\n"), "{shown}");
+        files.forget("model");
+        lines
+    };
+    let rmse = |lines: &str| {
+        let line: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+        line["test_rmse"].as_f64().unwrap()
+    };
+    let stream = ["--stream", "1048576"];
+    let epochs = ["--epochs", "2"];
+    let of_stream = rmse(&run(&[&epochs[..], &stream].concat()));
+    assert_eq!(of_stream, rmse(&run(&epochs)));
+    // The best of the epochs, and a run that has no epoch left.
+    run(&[&["--epochs", "3", "--patience", "2"], &stream[..]].concat());
+    let checkpoint = files.path("run");
+    let kept = ["--epochs", "1", "--checkpoint", &checkpoint];
+    run(&[&kept[..], &stream].concat());
+    run(&[&kept[..], &stream, &["--resume"]].concat());
 }
 
 #[test]
@@ -242,6 +337,14 @@ fn what_a_file_was_read_as_is_told() {
         (
             &["--model", "logistic", "--data", &words, "--stream", "1048576"],
             "titanic.txt: words, by its ending (guessed); samples streamed; 2^20 columns\n",
+        ),
+        (
+            &["--model", "logistic", "--data", &words, "--stream", "1048576"],
+            "titanic.txt: 3 samples; labels 0, 1\n",
+        ),
+        (
+            &["--model", "linear", "--data", &many, "--stream", "1048576"],
+            "many.svm: libsvm, by its ending (guessed); 20 samples, streamed; 1 column, as many as occur (guessed); counted from zero (guessed); labels 0 to 19\n",
         ),
     ] {
         let told = told(&[arguments, &["--epochs", "1"]].concat());

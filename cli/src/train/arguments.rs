@@ -129,8 +129,8 @@ pub(crate) struct Arguments {
     /// Compute the objective and the training loss after every epoch, by a pass over the training data.
     #[arg(long)]
     pub(crate) objective: bool,
-    /// Models of numbers: cut predictions to the range of the labels of the training data, `train`, or to LOW,HIGH; the model's file says so, and
-    /// `predict` does it. Without, they are what the model computes.
+    /// Models of numbers: cut predictions to the range of the labels of the training data, `train`, which of a stream the first epoch finds, or to
+    /// LOW,HIGH; the model's file says so, and `predict` does it. Without, they are what the model computes.
     #[arg(long, value_name = "train|LOW,HIGH", value_parser = clip, allow_hyphen_values = true)]
     pub(crate) clip_predictions: Option<Clip>,
     /// What --patience looks at; loss if not said.

@@ -1,12 +1,15 @@
 //! Training, for the model and the rule that the command line names.
 
 use super::arguments::{Arguments, ScheduleKind};
+use super::clipping::Clipping;
 use super::keep;
 use super::optimizer::{self, Penalty};
 use crate::Failure;
 use crate::data::tell_skipped;
 use crate::models::{ModelKind, ModelVisitor};
+use crate::notes::note_of_clip;
 use crate::printed::tell;
+use crate::summary::{constant_loss, summary_of_pass};
 use nnz::core::update_rules::{RuleVisitor, UpdateRule};
 use nnz::data::{AnyDataset, Classes, DataSource, IdMap};
 use nnz::optimizer::ParameterSpec;
@@ -65,9 +68,7 @@ pub(crate) struct Run<'a> {
     pub(crate) train: &'a AnyDataset,
     pub(crate) test: Option<&'a AnyDataset>,
     /// What predictions are cut to.
-    pub(crate) clip: Option<(f64, f64)>,
-    /// The mean loss of the best constant, where it is known.
-    pub(crate) constant_loss: Option<f64>,
+    pub(crate) clipping: &'a Clipping<'a>,
     /// For the model's file.
     pub(crate) notes: &'a [(&'static str, String)],
     /// What the numbers of users and items stand for.
@@ -105,8 +106,10 @@ impl ModelVisitor for Run<'_> {
         // With --patience the best model is in the file already.
         if let (Some(path), None) = (&self.arguments.save, self.arguments.patience) {
             check_finite(&trained)?;
-            let notes = self.notes.iter().map(|(name, note)| (*name, &note[..]));
-            let (notes, ids) = (notes.collect::<Vec<_>>(), keep::ids_by_name(self.ids));
+            let clip = self.clipping.range_after_training()?.map(note_of_clip);
+            let notes = self.notes.iter().chain(&clip);
+            let notes = notes.map(|(name, note)| (*name, &note[..])).collect::<Vec<_>>();
+            let ids = keep::ids_by_name(self.ids);
             checkpoint::save_with(&trained, path, Attachments { notes: &notes, ids: &ids })?;
         }
         Ok(())
@@ -177,7 +180,7 @@ fn trainer<'a, R: UpdateRule>(
         .parallel(arguments.reading.parallel())
         .progress(Progress::Within)
         .evaluation(Evaluated { run, penalty, objective })
-        .callback(Lines { run, objective, is_warned: false });
+        .callback(Lines::new(run, objective));
     if arguments.no_bias {
         trainer = trainer.learning_rate_scale("b", 0.0);
     }
@@ -235,7 +238,7 @@ impl Evaluation<f32> for Evaluated<'_> {
             self.objective.set(Some(Objective { train_loss, penalty }));
         }
         let Some(test) = self.run.test else { return Ok(None) };
-        score(model, test, &arguments.model.metrics(self.run.clip), rows).map(Some)
+        score(model, test, &arguments.model.metrics(self.run.clipping.range()), rows).map(Some)
     }
 }
 
@@ -255,15 +258,37 @@ fn penalty_of<M: Model<Element = f32>>(model: &M, penalty: Penalty) -> f64 {
 struct Lines<'a> {
     run: &'a Run<'a>,
     objective: &'a Cell<Option<Objective>>,
+    /// The mean loss of the best constant, where it is known.
+    constant_loss: Option<f64>,
     /// Whether it was said that a constant is better.
     is_warned: bool,
+    /// Whether it was said what the labels are.
+    are_labels_told: bool,
 }
 
-impl Lines<'_> {
+impl<'a> Lines<'a> {
+    fn new(run: &'a Run<'a>, objective: &'a Cell<Option<Objective>>) -> Self {
+        let constant_loss = constant_loss(run.arguments.model, run.train);
+        let are_labels_told = run.train.label_statistics().is_some();
+        Lines { run, objective, constant_loss, is_warned: false, are_labels_told }
+    }
+
+    /// What the first pass over a stream has shown.
+    fn look_at_labels(&mut self) {
+        if self.constant_loss.is_none() {
+            self.constant_loss = constant_loss(self.run.arguments.model, self.run.train);
+        }
+        let summary = summary_of_pass(&self.run.arguments.data, self.run.train);
+        if let Some(summary) = summary.filter(|_| !self.are_labels_told) {
+            self.are_labels_told = true;
+            tell(summary);
+        }
+    }
+
     /// Says once that a constant is better than what was learnt. The first of several epochs may be worse, as its samples are predicted before
     /// anything is learnt: but not twice as much.
     fn warn(&mut self, report: &EpochReport, loss: f64, what: &str) {
-        let Some(constant) = self.run.constant_loss.filter(|_| !self.is_warned) else { return };
+        let Some(constant) = self.constant_loss.filter(|_| !self.is_warned) else { return };
         let is_early = report.epoch == 0 && report.epochs > 1;
         let bound = if is_early { constant + constant.abs() } else { constant };
         // As many digits as sums in single precision have.
@@ -295,6 +320,7 @@ impl Callback for Lines<'_> {
             test_rmse: metric("rmse"),
         };
         tell_skipped(self.run.train);
+        self.look_at_labels();
         if let Some((what, value)) = line.not_finite() {
             let (what, epoch) = (what.to_owned(), report.epoch);
             return Err(TrainError::NotFiniteAfterEpoch { what, value, epoch }.into());

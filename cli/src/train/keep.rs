@@ -1,15 +1,18 @@
 //! What is kept of a run: checkpoints to go on from, and the best model.
 
 use super::arguments::{Arguments, Watched};
+use super::clipping::Clipping;
 use super::fit::Run;
 use crate::Failure;
 use crate::files;
+use crate::notes::{CLIP, note_of_clip};
 use crate::printed::tell;
 use clap::ValueEnum;
 use nnz::core::update_rules::UpdateRule;
 use nnz::data::{DataSource, IdMap};
 use nnz::prelude::*;
-use nnz::training::{FitReport, Watch};
+use nnz::training::{Callback, EpochReport, FitReport, Moment, Watch};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// Refuses files that cannot be kept, or would be lost, before any data is read.
@@ -85,6 +88,9 @@ pub(crate) fn attach<'a, R: UpdateRule, E>(
     for (name, note) in run.notes {
         trainer = trainer.setting(*name, &note[..]);
     }
+    if let Some(clip) = run.clipping.setting() {
+        trainer = trainer.setting(CLIP, clip);
+    }
     let mut watched = "nothing".to_owned();
     if let (Some(patience), Some(test)) = (arguments.patience, &arguments.test) {
         let watch = watch(arguments)?;
@@ -100,7 +106,7 @@ pub(crate) fn attach<'a, R: UpdateRule, E>(
             for (name, ids) in ids_by_name(run.ids) {
                 best = best.ids(name, ids.clone());
             }
-            trainer = trainer.callback(best);
+            trainer = trainer.callback(Best { best, clipping: run.clipping });
         }
     }
     // The best model so far is in the file of the run before.
@@ -119,6 +125,42 @@ pub(crate) fn attach<'a, R: UpdateRule, E>(
         trainer = trainer.callback(kept);
     }
     Ok(trainer)
+}
+
+/// The best model, with the note of what its predictions are cut to: of a stream that is known
+/// after the first epoch.
+struct Best<'a> {
+    best: BestModel,
+    clipping: &'a Clipping<'a>,
+}
+
+impl Callback for Best<'_> {
+    fn watches(&self) -> Option<&str> {
+        self.best.watches()
+    }
+
+    fn begin(&mut self, epoch: u64) {
+        self.best.begin(epoch);
+    }
+
+    fn epoch(&mut self, report: &EpochReport, moment: &Moment<'_>) -> nnz::Result<ControlFlow<()>> {
+        if let Some((name, note)) = self.clipping.range().map(note_of_clip) {
+            self.best.set_note(name, note);
+        }
+        self.best.epoch(report, moment)
+    }
+
+    fn state(&self) -> Option<String> {
+        self.best.state()
+    }
+
+    fn restore(&mut self, state: &str) -> bool {
+        self.best.restore(state)
+    }
+
+    fn replay(&mut self, report: &EpochReport) -> ControlFlow<()> {
+        self.best.replay(report)
+    }
 }
 
 /// Says on the error stream that a run has ended before its last epoch.

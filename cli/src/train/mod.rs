@@ -9,17 +9,18 @@
 //! `nnz predict` writes the outputs of a model that was saved, `nnz inspect` shows it.
 
 mod arguments;
+mod clipping;
 mod fit;
 mod keep;
 mod optimizer;
 
 use crate::data::Known;
 use crate::models::ModelKind;
-use crate::notes::note_of_clip;
 use crate::printed::{self, tell, written};
-use crate::summary::{constant_loss, range_of_labels, summary};
+use crate::summary::summary;
 use crate::{Failure, Program};
-use arguments::{Arguments, Clip};
+use arguments::Arguments;
+use clipping::Clipping;
 use fit::{Output, Run};
 use nnz::data::AnyDataset;
 
@@ -58,21 +59,13 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         None => None,
     };
-    let clip = match arguments.clip_predictions {
-        Some(Clip::Range(low, high)) => Some((low, high)),
-        Some(Clip::Train) => Some(range_of_labels(&train).ok_or(
-            "--clip-predictions train: the labels of a stream are not known before it is read: say the range, LOW,HIGH",
-        )?),
-        None => None,
-    };
-    let (mut notes, output) = (reading.notes(&arguments.data, &known), Output::default());
-    notes.extend(clip.map(note_of_clip));
+    let clipping = Clipping::new(arguments.clip_predictions, &train);
+    let (notes, output) = (reading.notes(&arguments.data, &known), Output::default());
     let run = Run {
         arguments,
         train: &train,
         test: test.as_ref(),
-        clip,
-        constant_loss: constant_loss(arguments.model, &train),
+        clipping: &clipping,
         notes: &notes,
         ids: known.ids.as_ref(),
         output: &output,

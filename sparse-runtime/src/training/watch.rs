@@ -224,6 +224,13 @@ impl BestModel {
         self
     }
 
+    /// The same for a note that is only known during a run; it replaces one of the same name.
+    pub fn set_note(&mut self, name: impl Into<String>, note: impl Into<String>) {
+        let name = name.into();
+        self.notes.retain(|(known, _)| *known != name);
+        self.notes.push((name, note.into()));
+    }
+
     /// What the rows of a table stand for, in the same file: [`checkpoint::save_with`](super::checkpoint::save_with).
     #[must_use]
     pub fn ids(mut self, name: impl Into<String>, ids: IdMap) -> Self {
