@@ -31,6 +31,22 @@ graph! {
     }
 }
 
+graph! {
+    /// Constants and fixed dimensions are numbers in initializers.
+    pub model Numbers {
+        const CLASSES;
+        const FIELDS: usize = 8;
+        const PAIRS = FIELDS * (FIELDS - 1) / 2;
+        input x: dense[n, d];
+        param(frozen) fields: dense[] = Constant(FIELDS as f64);
+        param(frozen) pairs: dense[] = Constant(PAIRS as f64);
+        param(frozen) classes: dense[] = Constant(1.0 / CLASSES as f64);
+        param w: row_sparse[d, 2] = Constant(1.0 / (d as f64).sqrt());
+        output scaled = x * fields + pairs;
+        output product = dot(x * classes, w);
+    }
+}
+
 mod above {
     /// Not the one of the model.
     const A: usize = 100;
@@ -232,4 +248,13 @@ fn what_is_assumed_is_computed_with() {
     let narrow = Dense::full([2, 3], 1.0);
     let batch = AssumedBatch { x: narrow.view(), z: z.view() };
     assert!(model.forward(&batch).is_err());
+}
+
+#[test]
+fn l6_constants_and_fixed_dimensions_are_numbers_in_initializers() {
+    let x = Dense::full([1, 4], 1.0);
+    let mut model = Numbers::new(dims! { d: 4 }, Seed(1)).unwrap();
+    let outputs = model.forward(&NumbersBatch { x: x.view() }).unwrap();
+    assert_eq!(outputs.scaled.values(), [36.0; 4]);
+    assert!((outputs.product.values()[0] - 2.0 / 3.0).abs() < 1e-6);
 }

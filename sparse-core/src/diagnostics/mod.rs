@@ -154,6 +154,7 @@ catalogue! {
     ZeroGradient = "NNZ0406", Warning, "a gradient that is always zero";
     ConstantLoss = "NNZ0407", Warning, "a loss that is a number";
     NothingTrained = "NNZ0408", Warning, "a loss and nothing to train";
+    WeightsMean = "NNZ0409", Warning, "a mean loss times numbers of samples";
     BlockRecursion = "NNZ0501", Error, "a block that calls itself";
     BlockArguments = "NNZ0502", Error, "wrong arguments of a block";
     BlockBody = "NNZ0503", Error, "a block without one value";

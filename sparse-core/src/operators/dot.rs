@@ -19,6 +19,7 @@ const DOT: Operator = Operator {
     summary: "The product of two matrices, either read transposed on request; of a matrix and a vector, a vector and a matrix, or the \
               inner product of two vectors.",
     operands: &["lhs", "rhs"],
+    is_associative: true,
     attributes: &[flag("transpose_lhs"), flag("transpose_rhs"), storage("out")],
     shape: "[m, k] [k, n] -> [m, n] | [m, k] [k] -> [m] | [k] [k, n] -> [n] | [k] [k] -> []",
     storage: &[

@@ -47,6 +47,8 @@ pub struct Operator {
     /// The operator that gives the same with its two operands exchanged (`less` for `greater`): a number is made the right
     /// operand by it.
     pub mirror: Option<&'static str>,
+    /// True where `f(f(x, y), z)` is `f(x, f(y, z))`, up to rounding, without attributes.
+    pub is_associative: bool,
     /// Other names in the language.
     pub aliases: &'static [&'static str],
     /// Where an operand holds ids: the operand and axis whose extent they stay below.
@@ -306,6 +308,16 @@ impl Operator {
         self.operands[operand] == "like"
     }
 
+    /// Of a reduction that goes by the name of a function of two operands elsewhere, as `max(x, y)`, the operator that is this function.
+    pub fn of_two(&self) -> Option<&'static str> {
+        let Kind::Reduction(reduction) = self.kind else { return None };
+        match reduction.combine {
+            Combine::Largest => Some("maximum"),
+            Combine::Smallest => Some("minimum"),
+            Combine::Sum | Combine::Product => None,
+        }
+    }
+
     /// What it costs: the row's word, or that of its kind.
     pub fn cost_in_words(&self) -> &'static str {
         match self.kind {
@@ -444,6 +456,7 @@ const ROW: Operator = Operator {
     optional: 0,
     chain: None,
     mirror: None,
+    is_associative: false,
     aliases: &[],
     ids_below: None,
     attributes: &[],

@@ -245,18 +245,27 @@ fn request_dense(graph: &mut Graph, gradient: ValueId, operand: ValueId) {
     }
 }
 
-/// For each value, whether it is computed from one of the given ones.
+/// For each value, whether a gradient passes from it to one of the given ones: not where each way from there passes an operand
+/// whose changes its operator does not see, as that of `stop_gradient`.
 fn reached_from(graph: &Graph, roots: &[ValueId]) -> Vec<bool> {
     let mut reached = vec![false; graph.values.len()];
     for root in roots {
         reached[root.0] = true;
     }
     for id in graph.ids() {
-        reached[id.0] |= graph
-            .apply_of(id)
-            .is_some_and(|apply| apply.operands.iter().any(|operand| reached[operand.0]));
+        reached[id.0] |= graph.apply_of(id).is_some_and(|apply| {
+            let operands = apply.operands.iter().enumerate();
+            operands.into_iter().any(|(index, id)| reached[id.0] && passes(graph, apply, index))
+        });
     }
     reached
+}
+
+/// Whether an operator has a gradient with respect to an operand that is not always zero.
+fn passes(graph: &Graph, apply: &Apply, index: usize) -> bool {
+    let ranks: Vec<usize> = apply.operands.iter().map(|id| graph.shape(*id).len()).collect();
+    let gradient = apply.operator.gradient_of(index, &apply.attributes, &ranks);
+    !apply.operator.lends_shape_only(index) && gradient != Some(Ok(Formula::Number(0.0)))
 }
 
 fn add_up(

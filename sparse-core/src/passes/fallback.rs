@@ -150,6 +150,27 @@ pub(super) fn push_conversion(
     push_inferred(graph, value, &mut Vec::new())
 }
 
+/// What to write where the operands of an associative operator are the first operand of another call of it: `dot(a, dot(x, w))` for
+/// `dot(dot(a, x), w)`.
+fn from_the_right(graph: &Graph, apply: &Apply, place: Place) -> Option<String> {
+    let is_it = |other: &Apply| {
+        other.operator.name == apply.operator.name
+            && other.operator.is_associative
+            && other.attributes.iter().next().is_none()
+    };
+    let is_inner = |id: &ValueId| {
+        graph.value(*id).place == place
+            && graph.apply_of(*id).is_some_and(|inner| inner.operands == apply.operands)
+    };
+    let outer = graph.ids().filter_map(|id| graph.apply_of(id)).filter(|outer| is_it(outer));
+    let outer = outer.filter(|outer| outer.operands.first().is_some_and(is_inner)).last()?;
+    let (&[a, x], &[_, w]) = (&apply.operands[..], &outer.operands[..]) else { return None };
+    let name = apply.operator.name;
+    let [a, x, w] = [a, x, w].map(|id| graph.describe(id));
+    is_it(apply)
+        .then(|| format!("write `{name}({a}, {name}({x}, {w}))`, which is the same product"))
+}
+
 /// What to say where no rule covers the operands: what would become dense, and how to ask for it.
 fn refusal(graph: &Graph, apply: &Apply, value: &Value, converted: &[usize]) -> Diagnostic {
     let (operator, storages) = (apply.operator, operand_storages(graph, apply));
@@ -221,6 +242,10 @@ fn refusal(graph: &Graph, apply: &Apply, value: &Value, converted: &[usize]) -> 
             let unmet = unmet.unwrap_or_default();
             format!("{unmet}write `{call}` to accept the cost, or `fallback = warn;` in the model")
         }
+    };
+    let help = match from_the_right(graph, apply, value.place) {
+        Some(other) => format!("{other}; or {help}"),
+        None => help,
     };
     Diagnostic::new(Code::WouldBeDense, value.place, message).help(help)
 }

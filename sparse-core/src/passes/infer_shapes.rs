@@ -4,6 +4,7 @@ use super::annotations;
 use super::misfit::misfit;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ir::{Graph, Kind, Value, ValueId};
+use crate::operators::{self, BinaryFamily};
 use crate::shapes::{self, Dim, show};
 use crate::storage::Storage;
 
@@ -24,6 +25,7 @@ pub fn infer_shapes(graph: &mut Graph) -> Vec<Diagnostic> {
     }
     annotations::check_claimed_shapes(graph, &mut diagnostics);
     check_losses(graph, &mut diagnostics);
+    check_weighted_losses(graph, &mut diagnostics);
     if diagnostics.is_empty() {
         check_extents(graph, &mut diagnostics);
     }
@@ -112,16 +114,64 @@ fn check_losses(graph: &Graph, diagnostics: &mut Vec<Diagnostic>) {
         let shape = graph.shape(*loss);
         if !value.broken && !shape.is_empty() {
             let name = graph.describe(*loss);
+            let help = match weighted_loss(graph, *loss) {
+                Some((_, weighted)) => format!("write `loss {weighted};`"),
+                None => format!("write `loss mean({name});` or `loss sum({name});`"),
+            };
             diagnostics.push(
                 Diagnostic::new(
                     Code::LossNotScalar,
                     graph.loss_places.get(index).copied().unwrap_or(value.place),
                     format!("the loss `{name}` has shape {}, but must be one number", show(&shape)),
                 )
-                .help(format!("write `loss mean({name});` or `loss sum({name});`")),
+                .help(help),
             );
         }
     }
+}
+
+/// A loss times an array that was meant to weight its samples: a warning where the product is computed with, since a product
+/// that is the loss itself is an error.
+fn check_weighted_losses(graph: &Graph, diagnostics: &mut Vec<Diagnostic>) {
+    for id in graph.ids().filter(|id| !graph.losses.contains(id) && !graph.value(*id).broken) {
+        let Some(((loss, weight), weighted)) = weighted_loss(graph, id) else { continue };
+        let (loss, weight) = (graph.describe(loss), graph.describe(weight));
+        let message = format!(
+            "`{loss}` is one number, the mean over the samples: `{weight}` multiplies that mean, and weights no sample"
+        );
+        diagnostics.push(
+            Diagnostic::new(Code::WeightsMean, graph.value(id).place, message)
+                .help(format!("write `{weighted}`")),
+        );
+    }
+}
+
+/// Of a product of a loss and an array with numbers of samples: the loss and the array, and the call that weights the samples.
+fn weighted_loss(graph: &Graph, id: ValueId) -> Option<((ValueId, ValueId), String)> {
+    let product = graph.apply_of(id)?;
+    let &[lhs, rhs] = &product.operands[..] else { return None };
+    if !matches!(product.operator.kind, operators::Kind::Binary(BinaryFamily::Intersection, _)) {
+        return None;
+    }
+    let of = |loss: ValueId, weight: ValueId| {
+        let apply = graph.apply_of(loss)?;
+        let is_loss = matches!(apply.operator.kind, operators::Kind::Loss { .. });
+        let weights_samples = apply.operands.len() < apply.operator.operands.len();
+        let score = graph.shape(*apply.operands.first()?);
+        let by_sample = graph.shape(weight).first() == score.first() && !score.is_empty();
+        if !is_loss || !weights_samples || !by_sample {
+            return None;
+        }
+        let operands: Vec<String> = apply.operands.iter().map(|id| graph.describe(*id)).collect();
+        let weighted = format!(
+            "{}({}, weight = {})",
+            apply.operator.name,
+            operands.join(", "),
+            graph.describe(weight)
+        );
+        Some(((loss, weight), weighted))
+    };
+    of(lhs, rhs).or_else(|| of(rhs, lhs))
 }
 
 /// Every declared extent must be known in the end.

@@ -25,6 +25,19 @@ pub(super) fn misfit(graph: &Graph, apply: &Apply, place: Place, error: &ShapeEr
                 operator.name
             ))
         }
+        ShapeError::Rank { operand, .. }
+            if graph.constant_of(apply.operands[*operand]).is_some() =>
+        {
+            let number = graph.constant_of(apply.operands[*operand]).unwrap_or_default();
+            let arrays = apply.operands.iter().filter(|id| graph.constant_of(**id).is_none());
+            let like =
+                arrays.map(|id| graph.describe(*id)).last().unwrap_or_else(|| "x".to_owned());
+            say(Code::WrongRank).help(match number {
+                0.0 => format!("write `zeros_like({like})` for the number"),
+                1.0 => format!("write `ones_like({like})` for the number"),
+                _ => format!("write `{number} * ones_like({like})` for the number"),
+            })
+        }
         ShapeError::Rank { .. } => {
             let shapes = operator.shape.split(" where ").next().unwrap_or_default();
             match shapes.contains("->") {
@@ -37,7 +50,8 @@ pub(super) fn misfit(graph: &Graph, apply: &Apply, place: Place, error: &ShapeEr
         ShapeError::Mismatch { first, second } if operator.shape == "broadcast" => {
             say(Code::NoBroadcast).help(broadcast_help(&first.2, &second.2))
         }
-        ShapeError::Mismatch { first, second } => match of_turned(graph, apply, first, second)
+        ShapeError::Mismatch { first, second } => match of_exchanged(graph, apply)
+            .or_else(|| of_turned(graph, apply, first, second))
             .or_else(|| same_extent(&first.2, &second.2))
         {
             Some(help) => say(Code::ShapeMismatch).help(help),
@@ -96,6 +110,22 @@ fn of_label(graph: &Graph, apply: &Apply, error: &ShapeError) -> Option<String> 
             show(&shape)
         ),
     })
+}
+
+/// The way out where the two operands fit the other way round, as those of `dot(w, x)`.
+fn of_exchanged(graph: &Graph, apply: &Apply) -> Option<String> {
+    let &[lhs, rhs] = &apply.operands[..] else { return None };
+    let is_flagged =
+        apply.operator.attributes.iter().any(|known| apply.attributes.flag(known.name));
+    let shapes = [graph.shape(rhs), graph.shape(lhs)];
+    // On a copy: what is tried must not unify anything.
+    let mut unify = graph.unify.clone();
+    let dims = unify.clone();
+    let fits = crate::shapes::infer(apply.operator, &apply.attributes, &shapes, &mut unify).is_ok();
+    // Extents of different names must not be taken to be one.
+    let holds = shapes.iter().flatten().all(|dim| dims.resolve(dim) == unify.resolve(dim));
+    let (lhs, rhs) = (graph.describe(lhs), graph.describe(rhs));
+    (fits && holds && !is_flagged).then(|| format!("write `{}({rhs}, {lhs})`", apply.operator.name))
 }
 
 /// The way out where a matrix of weights is the other way round.

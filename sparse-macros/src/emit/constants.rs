@@ -114,7 +114,7 @@ fn value(constants: &[Written<'_>], index: usize, rt: &TokenStream) -> TokenStre
     tokens
 }
 
-fn collect_words(tokens: TokenStream, words: &mut BTreeSet<String>) {
+pub(super) fn collect_words(tokens: TokenStream, words: &mut BTreeSet<String>) {
     for token in tokens {
         match token {
             TokenTree::Ident(word) => {

@@ -2,12 +2,14 @@
 
 use super::docs::{documentation, gradient_row, plan, row};
 use super::variants::which;
-use super::{Emit, element_type};
+use super::{Emit, constants, element_type};
 use crate::ast::Declaration;
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use sparse_core::ir::{Kind, ValueId};
+use sparse_core::shapes::Dim;
 use sparse_core::storage::Storage;
+use std::collections::BTreeSet;
 use syn::Attribute;
 
 /// ```text
@@ -293,8 +295,38 @@ fn initializer(emit: &Emit<'_>, id: ValueId) -> TokenStream {
     match written {
         Some(initializer) if matches!(emit.graph.value(id).kind, Kind::Parameter { .. }) => {
             let (tokens, span) = (&initializer.tokens, initializer.name.span());
-            quote_spanned!(span=> { #[allow(clippy::enum_glob_use)] use #rt::Initializer::*; #tokens })
+            let tokens = quote_spanned!(span=> { #[allow(clippy::enum_glob_use)] use #rt::Initializer::*; #tokens });
+            with_extents(emit, &initializer.tokens, tokens)
         }
         _ => quote!(#rt::Initializer::Zeros),
     }
+}
+
+/// An initializer in which the model's constants and fixed dimensions are numbers: of `Constant(FIELDS as f64)`
+///
+/// ```text
+/// { const __ABOVE: usize = 8; { const FIELDS: usize = __ABOVE; { use Initializer::*; Constant(FIELDS as f64) } } }
+/// ```
+///
+/// A constant is an item, because a `let` of a name that is a constant of the module is a pattern.
+fn with_extents(emit: &Emit<'_>, written: &TokenStream, tokens: TokenStream) -> TokenStream {
+    let rt = &emit.rt;
+    let mut words = BTreeSet::new();
+    constants::collect_words(written.clone(), &mut words);
+    words.into_iter().fold(tokens, |tokens, word| {
+        let Some(value) = emit.fixed_extent(&Dim::Named(word.clone())) else { return tokens };
+        let name = Ident::new(&word, Span::call_site());
+        if emit.graph.unify.is_constant(&word) {
+            quote! {{
+                const __ABOVE: #rt::usize = #value;
+                {
+                    #[allow(dead_code, non_upper_case_globals)]
+                    const #name: #rt::usize = __ABOVE;
+                    #tokens
+                }
+            }}
+        } else {
+            quote!({ #[allow(unused_variables)] let #name: #rt::usize = #value; #tokens })
+        }
+    })
 }

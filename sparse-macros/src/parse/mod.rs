@@ -18,7 +18,7 @@ use crate::report::Report;
 pub(crate) use depth::DEEPEST;
 use depth::{Cut, TooLarge};
 pub(crate) use expressions::NO_LIST;
-use proc_macro2::{Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 use refused::Refused;
 use sparse_core::diagnostics::Code;
 use syn::parse::{ParseStream, Parser};
@@ -88,6 +88,7 @@ fn declarations(
 ) -> (Vec<Declaration>, Vec<Ident>) {
     let (mut declarations, mut lost) = (Vec::new(), Vec::new());
     let (mut pieces, piece) = pieces(tokens);
+    let piece = run_on::without_items(piece, &mut lost, report);
     let unfinished = (!piece.is_empty()).then(|| piece.clone());
     pieces.extend((!piece.is_empty()).then_some(piece));
     // A second `;` ends nothing.
@@ -134,10 +135,14 @@ fn parse_piece<T>(
 ) -> Option<T> {
     let end = piece.clone().into_iter().last().map(|token| token.span());
     let mut notes = Notes::default();
+    let written = piece.clone();
     let piece = notes.cut.cut(piece);
     let parsed = (|stream: ParseStream<'_>| parser(stream, &mut notes)).parse2(piece);
     if let Err(error) = &parsed {
-        notes.errors.extend(error.clone().into_iter().map(|part| Note::syntax(&part)));
+        let is_sliced = is_sliced(&written);
+        let help = || is_sliced.then(|| SLICES.to_owned());
+        let errors = error.clone().into_iter();
+        notes.errors.extend(errors.map(|part| Note { help: help(), ..Note::syntax(&part) }));
     }
     imports.extend(notes.imports);
     for Note { code, span, message, help } in notes.errors {
@@ -149,6 +154,23 @@ fn parse_piece<T>(
         report.error(code, span, message, help);
     }
     parsed.ok()
+}
+
+/// What to write for `x[:, 0]`.
+const SLICES: &str = "write `slice_axis(x, axis = 1, begin = [0], end = [1])` for a part of an array, or `take(x, ids)` for rows that ids name";
+
+/// Whether tokens have a part as Python writes it: a `:` alone in brackets.
+fn is_sliced(tokens: &TokenStream) -> bool {
+    tokens.clone().into_iter().any(|token| {
+        let TokenTree::Group(group) = token else { return false };
+        let is_colon =
+            |token: &TokenTree| matches!(token, TokenTree::Punct(sign) if sign.as_char() == ':');
+        let colons: Vec<bool> = group.stream().into_iter().map(|token| is_colon(&token)).collect();
+        // `::` is of a path.
+        let mut alone = colons.chunk_by(|one, next| one == next);
+        let is_part = alone.any(|run| run == [true]);
+        group.delimiter() == Delimiter::Bracket && is_part || is_sliced(&group.stream())
+    })
 }
 
 /// What a declaration would have declared: the second word, as in `input x`, or what is written in the place of it.

@@ -13,17 +13,21 @@ pub(super) fn without_items(
 ) -> TokenStream {
     let mut tokens: Vec<TokenTree> = piece.into_iter().collect();
     while let [TokenTree::Ident(word), TokenTree::Ident(name), ..] = &tokens[..] {
-        let what = match word.to_string().as_str() {
-            "block" => "a block",
-            "operator" => "an operator",
-            "model" => "a model",
+        let beside = "declare it beside the model, in the same `graph!`";
+        let (what, help) = match word.to_string().as_str() {
+            "block" => ("a block", beside),
+            "operator" => ("an operator", beside),
+            "model" => ("a model", beside),
+            "for" | "while" => (
+                "a loop",
+                "write each round out, `let h1 = step(h0); let h2 = step(h1);`, with what repeats as a `block` beside the model",
+            ),
             _ => break,
         };
         let is_body = |token: &TokenTree| matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace);
         let Some(body) = tokens.iter().position(is_body) else { break };
         let message = format!("{what} does not stand in a model");
-        let help = Some("declare it beside the model, in the same `graph!`".to_owned());
-        report.error(Code::UnknownDeclaration, word.span(), message, help);
+        report.error(Code::UnknownDeclaration, word.span(), message, Some(help.to_owned()));
         lost.push(name.clone());
         tokens.drain(..=body);
     }

@@ -36,7 +36,11 @@ pub(super) fn input_type(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Res
         }
     }
     let element = if stream.parse::<Option<Token![<]>>()?.is_some() {
-        let element = stream.parse()?;
+        let element: Ident = stream.parse()?;
+        if stream.peek(Token![,]) {
+            let message = format!("extents stand in square brackets: `{storage}[{element}, …]`");
+            return Err(syn::Error::new(element.span(), message));
+        }
         stream.parse::<Token![>]>()?;
         Some(element)
     } else {
@@ -84,15 +88,16 @@ fn extent(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Extent> {
         let text: TokenStream = tokens.iter().cloned().collect();
         let span = tokens.first().map_or_else(|| stream.span(), TokenTree::span);
         let message = format!("`{text}` is no extent");
-        let help = match tokens.iter().any(|token| matches!(token, TokenTree::Ident(_)))
-            && tokens.len() > 1
-        {
-            true => {
-                format!("write `const NAME = {text};` in the model, of constants, and `NAME` here")
-            }
-            false => {
-                "write a name, a whole number below 2⁶⁴, or `_` to have it inferred".to_owned()
-            }
+        let is_word =
+            |token: &TokenTree| matches!(token, TokenTree::Ident(_) | TokenTree::Literal(_));
+        let has_name = tokens.iter().any(|token| matches!(token, TokenTree::Ident(_)));
+        let help = if tokens.len() > 1 && tokens.iter().all(is_word) {
+            let words: Vec<String> = tokens.iter().map(TokenTree::to_string).collect();
+            format!("write a comma between extents: `[{}]`", words.join(", "))
+        } else if tokens.len() > 1 && has_name {
+            format!("write `const NAME = {text};` in the model, of constants, and `NAME` here")
+        } else {
+            "write a name, a whole number below 2⁶⁴, or `_` to have it inferred".to_owned()
         };
         notes.error(Code::BadExtent, span, message, &help);
         Extent::Inferred

@@ -139,13 +139,17 @@ impl Resolver<'_> {
                     n => format!("{n} are"),
                 }
             );
+            let of_two = operator.of_two().filter(|_| operands.len() == 2);
             let attribute = operator.attributes.first().filter(|_| operands.len() > *arity.end());
             let help = match attribute {
                 Some(attribute) => {
                     let operands = operator.operands.join(", ");
                     let name = attribute.name;
+                    let of_two =
+                        of_two.map(|other| format!("write `{other}(x, y)` of two values; "));
+                    let of_two = of_two.unwrap_or_default();
                     Some(format!(
-                        "attributes are given by name: write `{word}({operands}, {name} = …)`"
+                        "{of_two}attributes are given by name: write `{word}({operands}, {name} = …)`"
                     ))
                 }
                 None if operands.len() < *arity.start() => {

@@ -418,3 +418,100 @@ fn l7_foreign_names_are_told_and_what_is_proposed_compiles() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+#[test]
+fn l1_weights_of_samples_belong_to_the_loss() {
+    for (loss, text) in [
+        ("squared_error(dot(z, w), y) * weight", "[NNZ0404]"),
+        ("weight * squared_error(dot(z, w), y)", "[NNZ0404]"),
+        ("mean(squared_error(dot(z, w), y) * weight)", "[NNZ0409]"),
+        ("sum(2 * (weight * squared_error(dot(z, w), y)))", "[NNZ0409]"),
+    ] {
+        for weight in ["n", "n, 1"] {
+            let (found, help) = only(&said(&format!(
+                "model M {{ input z: dense[n, d]; input weight: dense[{weight}]; label y: dense[n, 1];
+                           param w: dense[d, 1] = Zeros; loss {loss}; }}"
+            )));
+            assert!(found.starts_with(text), "{found}");
+            assert!(help.contains("squared_error(dot(z, w), y, weight = weight)"), "{help}");
+        }
+    }
+    let with_weight = said(
+        "model M { input z: dense[n, d]; input weight: dense[n]; label y: dense[n, 1]; param w: dense[d, 1] = Zeros;
+                   loss 2 * squared_error(dot(z, w), y, weight = weight); }",
+    );
+    assert_eq!(with_weight, Vec::new());
+}
+
+#[test]
+fn l5_no_gradient_reaches_a_label_through_stop_gradient() {
+    for target in
+        ["reward + 0.9 * stop_gradient(next)", "stop_gradient(reward + next)", "sign(next)"]
+    {
+        let model = |target: &str| {
+            said(&format!(
+                "model M {{ input z: dense[n, d]; input x: dense[n, d]; input reward: dense[n, 1];
+                           param w: dense[d, 1] = Ones; let next = dot(x, w);
+                           loss squared_error(dot(z, w), {target}); output o = sum(reward); }}"
+            ))
+        };
+        assert_eq!(model(target), Vec::new(), "{target}");
+        let (text, _) = only(&model("reward + next"));
+        assert!(text.starts_with("[NNZ0402]"), "{text}");
+    }
+}
+
+#[test]
+fn l8_mistakes_of_somebody_new_are_told_with_the_text_to_write() {
+    for (lines, text, expected) in [
+        (
+            "param w: row_sparse[d, 1] = Zeros; output y = dot(w, x);",
+            "[NNZ0201]",
+            "write `dot(x, w)`",
+        ),
+        (
+            "input q: csr[n d]; output y = tanh(q);",
+            "[NNZ0013]",
+            "write a comma between extents: `[n, d]`",
+        ),
+        ("output y = max(0, 1 - z);", "[NNZ0104]", "write `maximum(x, y)` of two values"),
+        ("output y = min(z, 1);", "[NNZ0104]", "write `minimum(x, y)` of two values"),
+        ("output y = select(z > 0, z, 0.0);", "[NNZ0202]", "write `zeros_like(z)` for the number"),
+        (
+            "output y = select(z > 0, 0.5, z);",
+            "[NNZ0202]",
+            "write `0.5 * ones_like(z)` for the number",
+        ),
+        (
+            "output y = z[:, 0];",
+            "[NNZ0001]",
+            "write `slice_axis(x, axis = 1, begin = [0], end = [1])`",
+        ),
+        (
+            "for i in 0..10 { let y = z; }",
+            "a loop does not stand in a model",
+            "with what repeats as a `block`",
+        ),
+        (
+            "for i in 0..10 { let y = z; } output p = tanh(z);",
+            "a loop does not",
+            "write each round out",
+        ),
+    ] {
+        let (found, help) = only(&said(&format!(
+            "model M {{ input x: csr[n, d]; input z: dense[n, d]; output o = sum(x) + sum(z); {lines} }}"
+        )));
+        assert!(found.contains(text), "{lines}: {found}");
+        assert!(help.contains(expected), "{lines}: {help}");
+    }
+    let (text, _) = only(&said("model M { input q: csr<n, d>; output y = tanh(q); }"));
+    assert!(text.contains("extents stand in square brackets: `csr[n, …]`"), "{text}");
+    let (text, help) = only(&said(
+        "model M { input a: csr[n, n]; input x: csr[n, d]; param w: row_sparse[d, 1] = Zeros; output y = dot(dot(a, x), w); }",
+    ));
+    assert!(text.starts_with("[NNZ0301]"), "{text}");
+    assert!(
+        help.starts_with("write `dot(a, dot(x, w))`, which is the same product; or write"),
+        "{help}"
+    );
+}
