@@ -150,25 +150,31 @@ pub(super) fn push_conversion(
     push_inferred(graph, value, &mut Vec::new())
 }
 
-/// What to write where the operands of an associative operator are the first operand of another call of it: `dot(a, dot(x, w))` for
-/// `dot(dot(a, x), w)`.
-fn from_the_right(graph: &Graph, apply: &Apply, place: Place) -> Option<String> {
-    let is_it = |other: &Apply| {
-        other.operator.name == apply.operator.name
-            && other.operator.is_associative
-            && other.attributes.iter().next().is_none()
-    };
-    let is_inner = |id: &ValueId| {
-        graph.value(*id).place == place
-            && graph.apply_of(*id).is_some_and(|inner| inner.operands == apply.operands)
-    };
-    let outer = graph.ids().filter_map(|id| graph.apply_of(id)).filter(|outer| is_it(outer));
-    let outer = outer.filter(|outer| outer.operands.first().is_some_and(is_inner)).last()?;
-    let (&[a, x], &[_, w]) = (&apply.operands[..], &outer.operands[..]) else { return None };
-    let name = apply.operator.name;
+/// Adds to refusals what to write where the refused call is the first operand of another call of an associative operator:
+/// `dot(a, dot(x, w))` for `dot(dot(a, x), w)`.
+pub(super) fn propose_from_the_right(graph: &Graph, diagnostics: &mut [Diagnostic]) {
+    let is_refusal = |diagnostic: &&mut Diagnostic| diagnostic.code == Code::WouldBeDense;
+    for diagnostic in diagnostics.iter_mut().filter(is_refusal) {
+        let other = graph.ids().find_map(|id| from_the_right(graph, id, diagnostic.place));
+        if let (Some(other), Some(help)) = (other, &mut diagnostic.help) {
+            *help = format!("write `{other}`, which is the same product; or {help}");
+        }
+    }
+}
+
+/// A call in another order, where its first operand is a call at the given place.
+fn from_the_right(graph: &Graph, outer: ValueId, place: Place) -> Option<String> {
+    let outer = graph.apply_of(outer)?;
+    let &[inner, w] = &outer.operands[..] else { return None };
+    let refused = graph.value(inner).broken && graph.value(inner).place == place;
+    let inner = graph.apply_of(inner).filter(|_| refused)?;
+    let &[a, x] = &inner.operands[..] else { return None };
+    let name = outer.operator.name;
+    let is_plain =
+        |apply: &Apply| apply.operator.name == name && apply.attributes.iter().next().is_none();
     let [a, x, w] = [a, x, w].map(|id| graph.describe(id));
-    is_it(apply)
-        .then(|| format!("write `{name}({a}, {name}({x}, {w}))`, which is the same product"))
+    let associates = outer.operator.is_associative && is_plain(outer) && is_plain(inner);
+    associates.then(|| format!("{name}({a}, {name}({x}, {w}))"))
 }
 
 /// What to say where no rule covers the operands: what would become dense, and how to ask for it.
@@ -242,10 +248,6 @@ fn refusal(graph: &Graph, apply: &Apply, value: &Value, converted: &[usize]) -> 
             let unmet = unmet.unwrap_or_default();
             format!("{unmet}write `{call}` to accept the cost, or `fallback = warn;` in the model")
         }
-    };
-    let help = match from_the_right(graph, apply, value.place) {
-        Some(other) => format!("{other}; or {help}"),
-        None => help,
     };
     Diagnostic::new(Code::WouldBeDense, value.place, message).help(help)
 }

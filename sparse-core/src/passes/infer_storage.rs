@@ -49,6 +49,7 @@ pub fn infer_storage(graph: &mut Graph) -> Vec<Diagnostic> {
         claim.value = renamed[claim.value.0];
     }
     annotations::meet_claims(graph, &mut diagnostics);
+    fallback::propose_from_the_right(graph, &mut diagnostics);
     diagnostics
 }
 
