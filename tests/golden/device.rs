@@ -31,8 +31,9 @@ pub(crate) trait Device {
         visit: &mut impl Visit,
     ) -> Result<(), Failure>;
 
-    /// Whether rows that miss steps of Adam are caught up with here, as `LazyUpdate::Exact` means.
-    const CATCHES_UP_BY_ADAM: bool = true;
+    /// Whether rows that miss steps are caught up with by the rules alone that say so
+    /// ([`UpdateRule::CATCHES_UP_ON_GPU`]).
+    const IS_GPU: bool = false;
 
     /// How many steps of a trajectory are made here. An epoch that does not end within them is counted, and left out.
     fn most_steps(&self) -> usize {

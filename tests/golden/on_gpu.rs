@@ -113,7 +113,7 @@ impl There {
 
 impl Device for There {
     const SUFFIX: &'static str = " on a GPU";
-    const CATCHES_UP_BY_ADAM: bool = false;
+    const IS_GPU: bool = true;
 
     fn evaluate<'a>(
         &self,

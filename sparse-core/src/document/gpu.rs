@@ -2,7 +2,7 @@
 
 use super::{Page, code_list, generated_from, table};
 use crate::operators::{self, Operator, Rule};
-use crate::update_rules::{IdleMap, NAMES, RuleVisitor, Step, UpdateRule, with_rule};
+use crate::update_rules::{NAMES, RuleVisitor, Step, UpdateRule, with_rule};
 
 /// `docs/gpu.md`.
 pub(super) fn page() -> Page {
@@ -125,10 +125,8 @@ impl RuleVisitor for WaitsOnHost {
     type Output = bool;
 
     fn visit<R: UpdateRule>(self, rule: R) -> bool {
-        let is_formula = R::RECURRENCE.is_some_and(|recurrence| recurrence.idle.is_some());
-        let forgets = <<R::Step<f64> as Step<f64>>::Idle as IdleMap>::FORGETS;
         let waits = rule.step::<f64>(rule.learning_rate(), 1.0, 0).idle().changes();
-        rule.check().is_ok() && waits && !is_formula && !forgets
+        rule.check().is_ok() && waits && !R::CATCHES_UP_ON_GPU
     }
 }
 

@@ -60,7 +60,9 @@ pub use maps::{DriftMap, IdleMap, MatrixMap, ScaleMap, ShrinkMap};
 pub use nadam::{Nadam, NadamStep};
 pub use names::{NAMES, RuleVisitor, UnknownRule, with_rule};
 pub use racing::Racing;
-pub use recurrence::{IdleRecurrence, MOST_NUMBERS, NormRecurrence, Recurrence, RowRecurrence};
+pub use recurrence::{
+    IdleRecurrence, MOST_IDLE_NUMBERS, MOST_NUMBERS, NormRecurrence, Recurrence, RowRecurrence,
+};
 pub use reduced::{Correction, ReducedState, ReducedStep, VarianceReduction};
 pub use rmsprop::{RmsProp, RmsPropStep};
 pub use saga::Saga;
@@ -194,6 +196,15 @@ pub trait UpdateRule: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
 
     /// True of a rule that corrects gradients by a mean gradient, see [`variance_reduction`](Self::variance_reduction).
     const CORRECTS: bool = false;
+
+    /// Whether rows can wait for idle steps on a GPU, as [`LazyUpdate::Exact`] has them: only the last
+    /// of such steps counts, or a kernel catches up by their formulas. It follows from the recurrence
+    /// and the map; leave it as it is.
+    const CATCHES_UP_ON_GPU: bool = <<Self::Step<f64> as Step<f64>>::Idle as IdleMap>::FORGETS
+        || match Self::RECURRENCE {
+            Some(recurrence) => recurrence.has_idle_kernel(),
+            None => false,
+        };
 
     /// True of [`Racing`] rules, whose steps several threads make at once.
     const RACES: bool = false;

@@ -54,6 +54,19 @@ pub struct IdleRecurrence {
     pub assignments: &'static [(&'static str, &'static str)],
 }
 
+/// Numbers of a map of idle steps that are arguments of a kernel, at most.
+pub const MOST_IDLE_NUMBERS: usize = 6;
+
+impl Recurrence {
+    /// Whether there are formulas of idle steps, of few enough numbers for a kernel.
+    pub(super) const fn has_idle_kernel(&self) -> bool {
+        match self.idle {
+            Some(idle) => idle.numbers.len() <= MOST_IDLE_NUMBERS,
+            None => false,
+        }
+    }
+}
+
 /// What the gradients of a row do to the state of the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RowRecurrence {

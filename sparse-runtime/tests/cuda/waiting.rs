@@ -5,8 +5,8 @@ use crate::near;
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{
-    Adam, Hyperparameter, LazyUpdate, NAMES, Recurrence, RuleVisitor, Sgd, StateBlock, UpdateRule,
-    with_rule,
+    Adam, Hyperparameter, LazyUpdate, NAMES, Recurrence, RuleVisitor, Sgd, StateBlock, Step,
+    UpdateRule, with_rule,
 };
 use sparse_runtime::formats::{Dense, RowSparse};
 use sparse_runtime::kernels::cuda::{CudaContext, GpuFloat};
@@ -301,6 +301,36 @@ fn n16_adam_is_refused_where_rows_would_wait_on_a_gpu() {
     );
     let touched = Adam { lazy_update: LazyUpdate::Touched, ..Adam::default() };
     updater::<Adam, f32>(&touched, 1).check_for_gpu().unwrap();
+}
+
+/// Whether a rule is refused where rows wait for its idle steps, and whether it says so; `None` of one
+/// by which rows do not wait.
+struct Refused;
+
+impl RuleVisitor for Refused {
+    type Output = Option<(bool, bool)>;
+
+    fn visit<R: UpdateRule>(self, mut rule: R) -> Self::Output {
+        for (name, value) in [("weight_decay", 0.01), ("momentum", 0.5)] {
+            let mut changed = rule.clone();
+            if changed.set(name, value).is_ok() && changed.check().is_ok() {
+                rule = changed;
+            }
+        }
+        let idle = rule.step::<f64>(rule.learning_rate(), 1.0, 0).idle();
+        if rule.check().is_err() || !idle.changes() {
+            return None;
+        }
+        let refused = updater::<R, f32>(&rule, 1).check_for_gpu().is_err();
+        Some((refused, !R::CATCHES_UP_ON_GPU))
+    }
+}
+
+#[test]
+fn a_gpu_refuses_the_rules_whose_idle_steps_it_cannot_catch_up_with_and_no_others() {
+    let rules = || NAMES.iter().filter_map(|name| with_rule(name, Refused).ok().flatten());
+    assert!(rules().all(|(refused, said)| refused == said));
+    assert!(rules().any(|(refused, _)| refused) && rules().any(|(refused, _)| !refused));
 }
 
 #[test]

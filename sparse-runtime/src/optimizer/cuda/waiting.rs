@@ -19,8 +19,8 @@ use crate::table::Table;
 use sparse_core::element::Float;
 use sparse_core::storage::ElementType;
 use sparse_core::update_rules::{
-    IdleHistory, IdleMap, NAMES, Recurrence, RuleVisitor, Sgd, Step, Suffixes, Svrg, UpdateRule,
-    with_rule,
+    IdleHistory, IdleMap, MOST_IDLE_NUMBERS, NAMES, Recurrence, RuleVisitor, Sgd, Step, Suffixes,
+    Svrg, UpdateRule, with_rule,
 };
 
 /// The levels of products.
@@ -28,9 +28,6 @@ const LEVELS: usize = 5;
 
 /// How many products of a level are one of the next.
 const FAN: usize = Suffixes::<()>::FAN;
-
-/// What a map has of numbers at most, for what is left behind the levels to be an argument.
-const MOST_MAP_NUMBERS: usize = 6;
 
 /// Steps after which a table is settled as a whole: fewer than the levels have room for.
 const MOST_STEPS: u64 = (FAN as u64).pow(LEVELS as u32) - 1;
@@ -102,8 +99,8 @@ impl<M: IdleMap> Products<M> {
     }
 
     /// What is behind the last blocks of the levels above the first.
-    fn tails(&self) -> [u64; (LEVELS - 1) * MOST_MAP_NUMBERS] {
-        let mut numbers = Vec::with_capacity((LEVELS - 1) * MOST_MAP_NUMBERS);
+    fn tails(&self) -> [u64; (LEVELS - 1) * MOST_IDLE_NUMBERS] {
+        let mut numbers = Vec::with_capacity((LEVELS - 1) * MOST_IDLE_NUMBERS);
         (1..LEVELS).for_each(|level| self.of.tail(level).write(&mut numbers));
         std::array::from_fn(|place| numbers.get(place).map_or(0, |number| number.to_bits()))
     }
@@ -155,10 +152,8 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
     /// Refuses a rule by which rows wait, of which there are no formulas to catch up with, and rows that have waited longer than steps are counted
     /// here.
     pub(super) fn check_waiting(&self) -> Result<()> {
-        let idle = R::RECURRENCE.and_then(|recurrence| recurrence.idle);
-        let has_formulas = idle.is_some_and(|idle| idle.numbers.len() <= MOST_MAP_NUMBERS);
         for record in (0..self.parameters.len()).filter(|at| self.waits(*at)) {
-            if !has_formulas {
+            if !R::CATCHES_UP_ON_GPU {
                 return Err(OptimizerError::IdleStepsOnGpu { rule: R::NAME }.into());
             }
             let record = &self.parameters[record];
