@@ -285,7 +285,8 @@ fn the_plan_shows_rules_and_functions() {
         assert!(computed(kernel), "{kernel}\n{}", Norms::PLAN);
     }
     let plan = Stored::PLAN.to_string();
-    // The slope of `mish` at 0 is not said: its gradient is asked for where nothing is stored, if it comes dense.
+    // The slope of `mish` at 0 is not said: its gradient is asked for where nothing is stored, if
+    // it comes dense.
     assert!(plan.contains("cube_gradient_") && plan.contains("mish_gradient_"), "{plan}");
 }
 

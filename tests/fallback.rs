@@ -89,7 +89,8 @@ fn one_operand_is_converted() {
     let mut model = Least::new(dims! { d: 3, k: 1 }, Seed(0)).unwrap();
     let batch = LeastBatch { x: x.view(), y: y.view(), mask: mask.view() };
     assert_eq!(model.forward(&batch).unwrap().score.values(), [3.0, 0.0]);
-    // The residuals over n are 1 and 0; the gradient of the entries that the mask has is one of rows.
+    // The residuals over n are 1 and 0; the gradient of the entries that the mask has is one of
+    // rows.
     let loss = model.loss_and_grads(&batch).unwrap();
     assert_eq!(loss, 1.0);
     assert_eq!(model.gradients().w, RowSparse::new([3, 1], vec![0, 2], vec![2.0, 4.0]).unwrap());

@@ -285,8 +285,8 @@ fn all_agree<R: UpdateRule>(rule: &R) {
 
 #[test]
 fn fused_equals_unfused() {
-    // One of each kind: without state, with a state a weight, one of which forgets, one that counts steps, and with a state a
-    // row. All rules are compiled for every model, which takes its time.
+    // One of each kind: without state, with a state a weight, one of which forgets, one that counts
+    // steps, and with a state a row. All rules are compiled for every model, which takes its time.
     every_mode(Sgd::default());
     every_mode(AdaGrad::default());
     every_mode(Ftrl::default());

@@ -214,7 +214,8 @@ fn a_row_named_twice_has_one_update() {
     let y = Dense::new([1], vec![0.0]).unwrap();
     let batch = ItemsBatch { first: first.view(), second: second.view(), y: y.view() };
     model.train_step(&batch, &mut updater).unwrap();
-    // AdaGrad's first step is the rate times the sign of the gradient, 2 · slope · q, of which the sum is one step.
+    // AdaGrad's first step is the rate times the sign of the gradient, 2 · slope · q, of which the
+    // sum is one step.
     let rate = AdaGrad::default().learning_rate;
     let after = model.q.values();
     for (place, (before, after)) in before.iter().zip(after).enumerate() {

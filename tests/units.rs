@@ -70,8 +70,8 @@ twins!(MachineKernels MachineKernelsUnits { fuse = off; } {
     output score;
 });
 
-// Products and bags that are scattered; a layer whose gradient is a product from the right; an operator without a kernel for
-// patterns.
+// Products and bags that are scattered; a layer whose gradient is a product from the right; an
+// operator without a kernel for patterns.
 twins!(Deep DeepUnits {} {
     label y: dense[n, 1];
     param w: row_sparse[d, 1] = Zeros;

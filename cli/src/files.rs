@@ -111,7 +111,8 @@ fn check_pipe(flag: &str, path: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     match OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(path) {
-        // A reader sees the end of the data when the last writer has closed the pipe: it stays open until the program ends.
+        // A reader sees the end of the data when the last writer has closed the pipe: it stays open
+        // until the program ends.
         Ok(pipe) => {
             std::mem::forget(pipe);
             Ok(())

@@ -150,7 +150,8 @@ fn text_of_format<F: WholeFormat<f32> + Clone>(format: F, bytes: &[u8]) -> bool 
 
 /// Text as a MatrixMarket file; what is read is the same when it is written and read again.
 pub fn matrix_market(bytes: &[u8]) -> bool {
-    // A file can promise any number of rows in a few bytes, and is given the memory for them: that is not what is tested.
+    // A file can promise any number of rows in a few bytes, and is given the memory for them: that
+    // is not what is tested.
     const DIGITS: usize = 6;
     if bytes.chunk_by(|a, b| a.is_ascii_digit() && b.is_ascii_digit()).any(|run| run.len() > DIGITS)
     {

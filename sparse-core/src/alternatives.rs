@@ -128,7 +128,8 @@ fn together(graph: &Graph, variants: &[Variant<Compiled>]) -> Vec<Diagnostic> {
     let stopped = said.iter().any(|(diagnostic, _)| stops(diagnostic));
     said.into_iter()
         .filter(|(diagnostic, of)| {
-            // A conversion may be there for the sake of another variant. Warnings of variants wait for the errors of others.
+            // A conversion may be there for the sake of another variant. Warnings of variants wait
+            // for the errors of others.
             of.len() == variants.len()
                 || diagnostic.code != Code::NothingToConvert && (stops(diagnostic) || !stopped)
         })

@@ -425,7 +425,8 @@ mod tests {
 
         #[test]
         fn integers_are_rounded_once() {
-            // 2⁶² + 2⁵⁴ is the middle of two bf16; one more is above it, which neither f64 nor f32 can say.
+            // 2⁶² + 2⁵⁴ is the middle of two bf16; one more is above it, which neither f64 nor f32
+            // can say.
             let middle = (1i64 << 62) + (1 << 54);
             assert_eq!(cast::<i64, bf16>(middle).to_f64(), 2f64.powi(62));
             let above = 2f64.powi(62) + 2f64.powi(55);

@@ -170,8 +170,8 @@ fn products<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, K: UpdateKin
                 rows.prefetch_each(row_size, ahead(x, ids, row));
             }
             let (ids, values) = row_of(x, ids, row);
-            // SAFETY: a view's columns are below its `n_cols`, which `product` compared; `out` is a row of as many elements
-            // as one of the parameter.
+            // SAFETY: a view's columns are below its `n_cols`, which `product` compared; `out` is a
+            // row of as many elements as one of the parameter.
             unsafe {
                 rows.settle_each(row_size, ids);
                 row_product(ids, values, rows.cursor(row_size), Runtime(row_size), out);
@@ -197,8 +197,8 @@ fn sums<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, K: UpdateKind>(
             let share = embedding_bag::cpu::share::<T, V>(bags, bag, mean, weighted);
             let (ids, values) = row_of(bags, ids, bag);
             let factor = |value: V| if weighted { value.times(share) } else { share };
-            // SAFETY: a view's columns are below its `n_cols`, which `bags` compared; `out` is a row of as many elements
-            // as one of the parameter.
+            // SAFETY: a view's columns are below its `n_cols`, which `bags` compared; `out` is a
+            // row of as many elements as one of the parameter.
             unsafe {
                 rows.settle_each(row_size, ids);
                 add_rows(out, ids, values, factor, rows.cursor(row_size));

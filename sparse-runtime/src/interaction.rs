@@ -149,7 +149,8 @@ fn one_row<
     let upcoming = ids.get(x.upcoming()).filter(|_| is_large(&v)).unwrap_or_default();
     let (row, tables) = (row_of(x, ids, 0), (&mut w, &mut v));
     let loss =
-        // SAFETY: a view's columns are below its `n_cols`, which `step` compared with both `n_rows`.
+        // SAFETY: a view's columns are below its `n_cols`, which `step` compared with both
+        // `n_rows`.
         unsafe { row_step(
             row,
             upcoming,
@@ -360,7 +361,8 @@ where
             let ahead = if large { row_ahead_by(distance, x, ids, row) } else { &[] };
             let (entries, tables) = (row_of(x, ids, row), (&mut w, &mut v));
             let factors = &mut scratch.factors;
-            // SAFETY: a view's columns are below its `n_cols`, which `check` compared with both `n_rows`.
+            // SAFETY: a view's columns are below its `n_cols`, which `check` compared with both
+            // `n_rows`.
             let loss = unsafe {
                 row_step(
                     entries,

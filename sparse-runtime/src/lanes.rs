@@ -83,7 +83,8 @@ impl<T: Float, const N: usize> Lanes<T> for Plain<T::Accumulator, N> {
 
     #[inline(always)]
     unsafe fn load(from: *const T) -> Self {
-        // SAFETY: the caller says that there are `N` elements; an array has the alignment of its elements.
+        // SAFETY: the caller says that there are `N` elements; an array has the alignment of its
+        // elements.
         Plain(unsafe { *from.cast::<[T; N]>() }.map(T::widen))
     }
 

@@ -26,7 +26,8 @@ fn advise<T>(run: &Vec<T>) {
     let address = run.as_ptr().addr();
     let start = address / PAGE * PAGE;
     let len = (address + bytes - start).next_multiple_of(PAGE);
-    // SAFETY: advice on which pages to use changes neither what memory holds nor whether it is there.
+    // SAFETY: advice on which pages to use changes neither what memory holds nor whether it is
+    // there.
     unsafe {
         libc::madvise(run.as_ptr().cast_mut().with_addr(start).cast(), len, libc::MADV_HUGEPAGE);
     }

@@ -167,7 +167,8 @@ pub fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, L: RowLoss<T::Accum
     }
     with_rows!(R, T; *updater, [parameter => table], |[rows]| {
         check(x, &rows, width)?;
-        // The shortest step is inlined into the loop over batches, where a call would cost as much as some rows.
+        // The shortest step is inlined into the loop over batches, where a call would cost as much
+        // as some rows.
         let is_short = x.n_rows() == 1 && rows.is_plain();
         let loss = match x.columns() {
             ColumnIdsView::U32(ids) if is_short => {
@@ -346,8 +347,9 @@ unsafe fn row_step<
     row_function: impl FnOnce(&mut [T::Accumulator], &mut [T::Accumulator]) -> L,
 ) -> L {
     let cursor = *cursor;
-    // Before the product where rows are short: what waits for its sum waits for the exponential of a loss as well, and the processor sees only
-    // so far beyond. Long rows fill a cache, from which the product should have read before.
+    // Before the product where rows are short: what waits for its sum waits for the exponential of
+    // a loss as well, and the processor sees only so far beyond. Long rows fill a cache, from which
+    // the product should have read before.
     if !W::IN_VECTORS {
         ask_for_each(ahead, cursor, settling);
     }
@@ -365,7 +367,8 @@ unsafe fn row_step<
                 }
                 return loss;
             }
-            // SAFETY: promised by the caller; the scores are as many as the parameter's columns. The rows are those that are updated below.
+            // SAFETY: promised by the caller; the scores are as many as the parameter's columns.
+            // The rows are those that are updated below.
             unsafe { settled_product(ids, values, cursor, settling, true, width, scores) };
             if W::IN_VECTORS {
                 ask_for_each(ahead, cursor, settling);

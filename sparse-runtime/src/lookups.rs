@@ -167,7 +167,8 @@ where
         Ok(Tables { rows, bounds, width, reads: PhantomData })
     }
 
-    // Loops, here and below, for what arrays have methods for: those are not inlined, and copy their elements.
+    // Loops, here and below, for what arrays have methods for: those are not inlined, and copy
+    // their elements.
     #[inline(always)]
     fn cursors(&mut self) -> [RowCursor<'_, R, T, K>; N] {
         let sizes = Sizes::of::<P, M>(self.width);
@@ -224,7 +225,8 @@ where
         // The elements of a row of data's inner products.
         let mut inner_size = InnerSize { size: 0, width: self.width.columns() };
         P::each(&mut inner_size);
-        // What is known of the rule comes first: the other rules' loops are not compiled for two threads.
+        // What is known of the rule comes first: the other rules' loops are not compiled for two
+        // threads.
         let work = if K::PLAIN { in_parts::work(rows.count, inner_size.size) } else { 0 };
         let begun = scratch.paces.begin(Stage::Rows, parallel, work);
         let total = if K::PLAIN && begun.n_parts > 1 {

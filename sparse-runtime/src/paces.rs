@@ -202,7 +202,8 @@ mod tests {
             pace.note(2.0);
         }
         assert!(pace.shared && shared_of(&mut pace, 100, [2.0, 3.0]) < 0.15);
-        // Of two that have become slower the better one stays, and the other one is tried as seldom as before.
+        // Of two that have become slower the better one stays, and the other one is tried as seldom
+        // as before.
         let mut pace = Pace::NEW;
         shared_of(&mut pace, 10_000, [2.0, 1.0]);
         assert!(shared_of(&mut pace, 10_000, [4.0, 2.0]) > 0.99);

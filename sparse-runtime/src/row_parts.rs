@@ -264,7 +264,8 @@ fn samples<V: Stored, const N: usize>(x: CsrView<'_, V>) -> [usize; N] {
     with_column_ids!(x.columns(), |ids| {
         for (place, sample) in samples.iter_mut().enumerate() {
             let range = range_of(x, place * x.n_rows() / N);
-            // Another place of the row each time: a row is sorted. 97 has no divisor in common with most lengths.
+            // Another place of the row each time: a row is sorted. 97 has no divisor in common with
+            // most lengths.
             if !range.is_empty() {
                 *sample = ids[range.start + place * 97 % range.len()].at();
             }
@@ -293,7 +294,8 @@ pub(crate) fn in_turn<P: Send, S: Send>(
 ) {
     /// Pointers for several threads.
     struct Starts<P, S>(*mut P, *mut S);
-    // SAFETY: a part and a slot are referred to by one thread at a time, as the code below says, and may be sent to it.
+    // SAFETY: a part and a slot are referred to by one thread at a time, as the code below says,
+    // and may be sent to it.
     unsafe impl<P: Send, S: Send> Sync for Starts<P, S> {}
     /// Says that the run in a slot is made, also if that panicked, so that nobody waits for it.
     struct Made<'a>(&'a AtomicU64, usize);
@@ -323,8 +325,9 @@ pub(crate) fn in_turn<P: Send, S: Send>(
         };
         let slot = run % n_slots;
         let _made = Made(&made, slot);
-        // SAFETY: inside both; the counter gives each run to one thread, when the run before it in that slot is taken, and the calling
-        // one takes it when its bit is set. A thread calls this with the number of its part.
+        // SAFETY: inside both; the counter gives each run to one thread, when the run before it in
+        // that slot is taken, and the calling one takes it when its bit is set. A thread calls this
+        // with the number of its part.
         unsafe { make(&mut *starts.0.add(part), run, &mut *starts.1.add(slot)) };
         true
     };
@@ -338,7 +341,8 @@ pub(crate) fn in_turn<P: Send, S: Send>(
                     team::wait_a_little(&mut looks);
                 }
             }
-            // SAFETY: inside the slots; the run is made, and nobody begins another one in its slot until it is taken.
+            // SAFETY: inside the slots; the run is made, and nobody begins another one in its slot
+            // until it is taken.
             take(run, unsafe { &mut *starts.1.add(slot) });
             made.fetch_and(!(1 << slot), Ordering::Relaxed);
             taken.store(run + 1, Ordering::Release);

@@ -146,7 +146,8 @@ fn in_parts<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
         let RowPart { sums, first_settled, scratch, .. } = part;
         sum(sums, terms, &own, width, scratch);
         first_settled.clear();
-        // SAFETY: the sums are of rows of the parameter, as many elements as its rows have, and each row is of one part.
+        // SAFETY: the sums are of rows of the parameter, as many elements as its rows have, and
+        // each row is of one part.
         unsafe {
             if settles {
                 sums.rows().iter().for_each(|row| shared.settle(*row, first_settled));

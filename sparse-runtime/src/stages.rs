@@ -38,7 +38,8 @@ pub(crate) fn in_stages<P: Send, U: Send>(
 ) {
     /// Pointers for several threads.
     struct Starts<P, U>(*mut P, *mut U);
-    // SAFETY: a part and a run are referred to by one thread at a time, as `each_run` says, and may be sent to it.
+    // SAFETY: a part and a run are referred to by one thread at a time, as `each_run` says, and may
+    // be sent to it.
     unsafe impl<P: Send, U: Send> Sync for Starts<P, U> {}
 
     let width = width.max(1);

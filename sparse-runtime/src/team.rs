@@ -32,7 +32,8 @@ pub(crate) fn each<P: Send>(parts: &mut [P], body: impl Fn(usize, &mut P) + Sync
     let (start, n_parts) = (Start(parts.as_mut_ptr()), parts.len());
     let start = &start;
     let body = |place: usize| {
-        // SAFETY: `beside` calls this once for each place below `n_parts`, so that this is the only reference to it.
+        // SAFETY: `beside` calls this once for each place below `n_parts`, so that this is the only
+        // reference to it.
         body(place, unsafe { &mut *start.0.add(place) });
     };
     beside(n_parts, || body(0), &body);
@@ -122,8 +123,9 @@ struct Team {
 /// A job, whose lifetime the caller of [`beside`] sees to.
 type Job = *const (dyn Fn(usize) + Sync + 'static);
 
-// SAFETY: `job` is written by the holder of `helpers` alone, while no part waits or is under way, and read by who has claimed a
-// part, which happens after that. What it points to may be called by any thread.
+// SAFETY: `job` is written by the holder of `helpers` alone, while no part waits or is under way,
+// and read by who has claimed a part, which happens after that. What it points to may be called by
+// any thread.
 unsafe impl Sync for Team {}
 
 static TEAM: Team = Team {
@@ -158,15 +160,17 @@ impl Team {
     /// Publishes a job of the parts `1..n_parts`. It must be there until [`end`](Self::end) has returned.
     fn begin(&self, helpers: &[Thread], n_parts: usize, body: &(dyn Fn(usize) + Sync)) {
         let body: *const (dyn Fn(usize) + Sync + '_) = body;
-        // SAFETY: the two types differ in a lifetime only, and `end` is called before it is over. No part of another job is under
-        // way: its giver has waited for that, and this one holds `helpers`.
+        // SAFETY: the two types differ in a lifetime only, and `end` is called before it is over.
+        // No part of another job is under way: its giver has waited for that, and this one holds
+        // `helpers`.
         unsafe {
             *self.job.get() =
                 Some(std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), Job>(body))
         };
         self.unfinished.store(n_parts as u32 - 1, Ordering::Relaxed);
         let all = u32::MAX >> (MAX_PARTS - n_parts) as u32;
-        // A helper about to sleep writes `asleep` and then reads `waiting`: one of the two sees the other.
+        // A helper about to sleep writes `asleep` and then reads `waiting`: one of the two sees the
+        // other.
         self.waiting.store(all & !1, Ordering::SeqCst);
         let asleep = self.asleep.load(Ordering::SeqCst);
         for (number, helper) in helpers.iter().enumerate().take(n_parts - 1) {
@@ -212,7 +216,8 @@ impl Team {
         loop {
             self.look_out(number);
             while let Some(part) = self.claim(number + 1) {
-                // SAFETY: the part was claimed, so that its giver waits until it is done, and what it wrote is seen.
+                // SAFETY: the part was claimed, so that its giver waits until it is done, and what
+                // it wrote is seen.
                 let job = unsafe { *self.job.get() };
                 let done = Done;
                 let Some(job) = job else { continue };

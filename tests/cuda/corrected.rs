@@ -263,7 +263,8 @@ fn a_step_that_fails_exchanges_nothing() {
     let mut updater = trainer().updater(&whole).unwrap();
     trainer().fit_epochs(&mut whole, &mut updater, &data, 0..2).unwrap();
     let mut late = 0;
-    // The smallest are too little for what is kept, others for the update alone, which comes after the derivatives.
+    // The smallest are too little for what is kept, others for the update alone, which comes after
+    // the derivatives.
     for limit in (1..60).map(|count| 64 * count) {
         let mut model = OnGpu::new(&host, &gpu()).unwrap();
         let mut updater = trainer().updater(&model).unwrap();

@@ -95,7 +95,8 @@ fn launches_of_a_graph_are_those_that_were_made_one_by_one() {
     if is_real() {
         return;
     }
-    // Batches alternate between two blocks, in each of which a step is the first of its kind, and the second has what the graph is made of.
+    // Batches alternate between two blocks, in each of which a step is the first of its kind, and
+    // the second has what the graph is made of.
     let steady = 4..17;
     for [launches, graphs, changes] in &logistic.launches[steady.clone()] {
         assert_eq!([launches, graphs], [&0, &2], "{:?}", logistic.launches);

@@ -71,7 +71,8 @@ fn run_case(
     deviations.extend(forward.deviation(fallback, Kind::Rule, Kind::Refused));
     let graph = &forward.compiled().graph;
     let [output] = &graph.outputs[..] else { return Err("no output".into()) };
-    // The reference counts results that nobody sees, such as the mask of dropout: the first one is the result.
+    // The reference counts results that nobody sees, such as the mask of dropout: the first one is
+    // the result.
     let expected = storage(&case["outputs"][0]).ok_or("no storage type of the output")?;
     let found = graph.storage(output.value);
     deviations.extend(differ("output", found, expected, Kind::Sparser, Kind::Storage));

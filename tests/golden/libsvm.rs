@@ -81,7 +81,8 @@ fn run_case(case: &Value) -> Result<Vec<Relaxes>, String> {
     // Here every pass is as the first.
     let repeated = vec![first.clone(); passes.len()];
     compare(&iteration.batches(iteration.last_batch, passes.len())?, &repeated.concat(), true)?;
-    // The reference's passes are one sequence, as those that roll over; these end elsewhere, and are not padded.
+    // The reference's passes are one sequence, as those that roll over; these end elsewhere, and
+    // are not padded.
     let rolling = passes.concat();
     let mut n_epochs = 0;
     let found = loop {

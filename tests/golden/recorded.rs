@@ -125,7 +125,8 @@ impl<'a> Recorded<'a> {
             _ if idle_steps_change_nothing => {
                 &[LazyUpdate::Dense, LazyUpdate::Exact, LazyUpdate::Touched]
             }
-            // There is no closed form with a decay that the running means see, nor of ftrl, because weights without states are forgotten.
+            // There is no closed form with a decay that the running means see, nor of ftrl, because
+            // weights without states are forgotten.
             (Some("adam"), true) if !is_zero("wd") => &[LazyUpdate::Dense],
             (Some("ftrl"), true) => &[LazyUpdate::Dense],
             (_, true) => &[LazyUpdate::Dense, LazyUpdate::Exact],

@@ -276,8 +276,8 @@ fn both_ways<R: UpdateRule>(rule: &R) {
 
 #[test]
 fn one_call_or_many() {
-    // One of each kind: without state, with a state a weight, one of which forgets, one that counts steps, and with a state a
-    // row. All rules are compiled for every model, which takes its time.
+    // One of each kind: without state, with a state a weight, one of which forgets, one that counts
+    // steps, and with a state a row. All rules are compiled for every model, which takes its time.
     every_mode(Sgd::default());
     every_mode(AdaGrad::default());
     every_mode(Ftrl::default());

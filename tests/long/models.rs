@@ -4,7 +4,8 @@
 //! The folder is `NNZ_DATA` (default `../shared/data` beside the repository); without it every test says `SKIPPED`, or
 //! fails where `NNZ_REQUIRE_DATA=1`.
 
-// What cannot be read fails the test; of an example, `main` is not called, nor what all of them call there.
+// What cannot be read fails the test; of an example, `main` is not called, nor what all of them
+// call there.
 #![allow(clippy::duplicate_mod, dead_code)]
 
 #[path = "../../examples/factorization_machine.rs"]
@@ -108,7 +109,8 @@ fn softmax_regression_on_splice_junctions() {
 fn poisson_regression_on_rings() {
     let Some(file) = data("abalone_scale") else { return };
     let score = poisson_regression::fit(&file, &file).unwrap();
-    // scikit-learn 1.9.1: PoissonRegressor(alpha=0, solver="newton-cholesky", tol=1e-12), on the file it was fitted to.
+    // scikit-learn 1.9.1: PoissonRegressor(alpha=0, solver="newton-cholesky", tol=1e-12), on the
+    // file it was fitted to.
     at_most("poisson: loss", score.loss, -13.147291, 0.005);
     at_most("poisson: RMSE of rings", score.metric("rmse").unwrap(), 2.252679, 0.02);
 }
@@ -151,7 +153,8 @@ fn the_gradient_of_a_field_aware_machine() {
     let gradient = model.gradients().v.to_dense().unwrap();
     // A row for each column of the batch, with one that meets no other.
     assert_eq!(model.gradients().v.indices(), [0, 1, 2, 3, 4, 5]);
-    // Ten places: six of the pairs of the first row, four of those of the second that are not among them.
+    // Ten places: six of the pairs of the first row, four of those of the second that are not among
+    // them.
     assert_eq!(gradient.values().iter().filter(|slope| **slope != 0.0).count(), 10 * 2);
     for (place, found) in gradient.values().iter().enumerate() {
         let mut loss_at = |change: f32| {

@@ -39,7 +39,8 @@ fn processor_seconds() -> Option<f64> {
     }
     const THREAD_CPUTIME: i32 = 3;
     let mut time = [0; 2];
-    // SAFETY: where a pointer has 64 bits, Linux's `timespec` is two of 64 bits; it is written and not kept.
+    // SAFETY: where a pointer has 64 bits, Linux's `timespec` is two of 64 bits; it is written and
+    // not kept.
     let status = unsafe { clock_gettime(THREAD_CPUTIME, &mut time) };
     (status == 0).then(|| time[0] as f64 + time[1] as f64 / 1e9)
 }

@@ -149,8 +149,9 @@ impl<'a> Workload<'a> {
         let mut seconds = vec![Vec::new(); self.contestants.len()];
         let (mut random, mut order) = (Random(1), Vec::from_iter(0..seconds.len()));
         for round in 0..rounds.max(1).next_multiple_of(2) {
-            // In another order each time: a contestant finds in the caches what the one before it left there. Of those that read the
-            // same arrays the one that comes first pays for the others, so that each is as often before another as behind it.
+            // In another order each time: a contestant finds in the caches what the one before it
+            // left there. Of those that read the same arrays the one that comes first pays for the
+            // others, so that each is as often before another as behind it.
             if round % 2 == 1 {
                 order.reverse();
             } else {

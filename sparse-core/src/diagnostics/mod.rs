@@ -212,8 +212,8 @@ mod tests {
 
     #[test]
     fn pages_show_each_code_and_how_to_mend_it() {
-        // What the compiler's own bugs look like is not known, values of constants are seen by rustc alone, and 501 levels are longer than a
-        // page.
+        // What the compiler's own bugs look like is not known, values of constants are seen by
+        // rustc alone, and 501 levels are longer than a page.
         let unseen = [Code::Internal, Code::ConstantDiffers, Code::TooDeep];
         for code in Code::ALL.iter().filter(|code| !unseen.contains(code)) {
             let wrong = code.examples().filter(|example| example.is_wrong).count();

@@ -8,7 +8,8 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .filter(|(distance, candidate)| {
             *distance <= 1 + candidate.len().max(word.len()) / 4 && *distance < candidate.len()
         })
-        // Of equally near ones, the one of the same length: letters are swapped more often than left out.
+        // Of equally near ones, the one of the same length: letters are swapped more often than
+        // left out.
         .min_by_key(|(distance, candidate)| (*distance, candidate.len().abs_diff(word.len())))
         .map(|(_, candidate)| candidate)
 }

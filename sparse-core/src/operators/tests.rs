@@ -170,7 +170,8 @@ fn closed(operator: &'static Operator, signature: &Signature) -> (Graph, Option<
             attributes.set(attribute.name, AttributeValue::Integer(1));
         }
     }
-    // Conditions on numbers and attributes are met by some: clip(x, 0, 1), hard_sigmoid with beta = 0, maximum(x, -1), power(x, 2), equal(x, 2).
+    // Conditions on numbers and attributes are met by some: clip(x, 0, 1), hard_sigmoid with beta =
+    // 0, maximum(x, -1), power(x, 2), equal(x, 2).
     for name in ["lower", "beta"].into_iter().filter_map(|name| operator.attribute(name)) {
         attributes.set(name.name, AttributeValue::Integer(0));
     }

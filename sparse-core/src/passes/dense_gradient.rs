@@ -22,7 +22,8 @@ pub(super) fn dense_gradient(
     contributions: &[Vec<Contribution>],
 ) -> Diagnostic {
     let uses = dense_uses(graph, parameter, contributions);
-    // Of the values on the way, the first ones are row_sparse, and their gradients are not. The last of their uses made them so.
+    // Of the values on the way, the first ones are row_sparse, and their gradients are not. The
+    // last of their uses made them so.
     let sparse = |id: &ValueId| graph.storage(*id) == Storage::RowSparse;
     let rows =
         uses.iter().take_while(|user| sparse(user)).count().min(uses.len().saturating_sub(1));

@@ -107,7 +107,8 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
                     "use `{name}`, remove it, or declare it `param(frozen) {name}`"
                 )));
         } else if contributions[parameter.0].is_empty() && !stopped {
-            // Every use lets nothing through: the gradient is zero, and nothing of it is stored that need not be.
+            // Every use lets nothing through: the gradient is zero, and nothing of it is stored
+            // that need not be.
             let none = Attributes::default();
             let zero = derived(graph, "zeros_like", vec![parameter], none, place, &mut diagnostics);
             graph.gradients.push((parameter, zero));

@@ -347,7 +347,8 @@ mod tests {
         ] {
             assert!(printed.contains(line), "{line} in\n{printed}");
         }
-        // Written by hand it is not a conversion that changes nothing, and a value of it may be annotated.
+        // Written by hand it is not a conversion that changes nothing, and a value of it may be
+        // annotated.
         assert!(run(&format!("{head}u = csr(x)\nv = tanh(u)")).1.is_empty());
         let (_, refused) = run(&format!("{head}u = log(x)"));
         assert!(

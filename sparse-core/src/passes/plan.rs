@@ -78,7 +78,8 @@ pub fn kernel_name(graph: &Graph, id: ValueId) -> Option<String> {
 fn assign_buffers(graph: &Graph, fusion: &Fusion, chains: &Chains, plan: &mut Plan) {
     plan.destinations = vec![None; graph.values.len()];
     let mut last_use = vec![0usize; graph.values.len()];
-    // Users before their operands: that is how a value which a loop has on the way knows when the loop runs.
+    // Users before their operands: that is how a value which a loop has on the way knows when the
+    // loop runs.
     let mut computed_at = vec![0usize; graph.values.len()];
     for (step, id) in plan.all.iter().enumerate().rev() {
         let result = chains.result_beyond(*id);

@@ -176,7 +176,8 @@ impl<T: Float> Step<T> for FtmlStep<T> {
     fn apply_idle(&self, map: &FtmlMap, weight: &mut T, state: &mut [T; 3]) {
         let square = map.of_square * state[1].as_f64();
         state[1] = T::of(square);
-        // A weight that has had no gradient may wait with its distance: the next step is the same without it.
+        // A weight that has had no gradient may wait with its distance: the next step is the same
+        // without it.
         if map.of_rate == 0.0 || state[0].is_zero() {
             return;
         }

@@ -77,7 +77,8 @@ impl MeanMap {
     fn moved(&self, mean: f64, square: f64, epsilon: f64, is_near: bool) -> Option<f64> {
         let [zeroth, first, second, _] = self.moments;
         let root = square.sqrt();
-        // M₀² · V. Where x is small, so is what the variance does, about x · V / α³ of it: one place is enough.
+        // M₀² · V. Where x is small, so is what the variance does, about x · V / α³ of it: one
+        // place is enough.
         let spread = second * zeroth - first * first;
         let one_place = epsilon * spread * zeroth <= TOLERANCE * root * (first * first * first);
         if one_place && zeroth > 0.0 && (is_near || self.root >= 0.5) {

@@ -27,7 +27,8 @@ mod tests {
         let until = corrected_after(0.999);
         assert!((30_000..50_000).contains(&until), "{until}");
         for steps in [1, 1000, until - 2, until - 1, until, until + 1] {
-            // Whether a power is computed by the compiler or by the program, is seen in its last bits.
+            // Whether a power is computed by the compiler or by the program, is seen in its last
+            // bits.
             let difference = taken_up(0.999, steps) - (1.0 - 0.999f64.powi(steps as i32));
             assert!(difference.abs() < 1e-13, "{steps}: {difference:e}");
         }

@@ -96,8 +96,8 @@ impl<T: Float, S: Step<T>, const LEARNS: bool> Step<T> for ReducedStep<S, T, LEA
 
     #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut Self::State, grad: T) {
-        // The choices are the same for all weights of a step. A weight that is not stored while gradients are gathered does not keep the
-        // next row waiting for the gradient of this one.
+        // The choices are the same for all weights of a step. A weight that is not stored while
+        // gradients are gathered does not keep the next row waiting for the gradient of this one.
         if !self.gathers {
             if self.affine.is_some() {
                 self.begin(weight, state);

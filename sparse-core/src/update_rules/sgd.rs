@@ -197,8 +197,8 @@ impl<T: Float> Step<T> for SgdStep<T> {
 
     #[inline(always)]
     fn update(&self, weight: &mut T, state: &mut [T; 1], grad: T) {
-        // Before the choices, which are the same for all weights of a step: it need not wait for the gradient, and is not put into one
-        // vector with what has to.
+        // Before the choices, which are the same for all weights of a step: it need not wait for
+        // the gradient, and is not put into one vector with what has to.
         let kept = self.momentum * state[0];
         if self.only_momentum {
             state[0] = kept - self.learning_rate * grad;

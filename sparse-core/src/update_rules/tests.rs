@@ -162,7 +162,8 @@ fn hold_idle_formulas<R: UpdateRule>(
     end: (f64, <R::Step<f64> as Step<f64>>::State),
 ) {
     let recurrence = R::RECURRENCE.expect("every rule of the list has formulas");
-    // Of maps that forget the others, a step without gradient is all; those along a mean have no formulas.
+    // Of maps that forget the others, a step without gradient is all; those along a mean have no
+    // formulas.
     let forgets = <<R::Step<f64> as Step<f64>>::Idle as IdleMap>::FORGETS;
     let along_mean = matches!(R::NAME, "adam" | "adamw" | "nadam");
     assert_eq!(recurrence.idle.is_none(), forgets || along_mean, "{}", R::NAME);

@@ -96,7 +96,8 @@ pub(super) fn check(emit: &Emit<'_>) -> TokenStream {
     if emit.broken {
         return TokenStream::new();
     }
-    // What a batch must have comes first: its dimensions are known to the labels, not the other way round.
+    // What a batch must have comes first: its dimensions are known to the labels, not the other way
+    // round.
     let mut known: BTreeSet<String> = BTreeSet::new();
     let mut checks = check_values(emit, false, &mut known);
     let of_inputs = known.clone();

@@ -126,7 +126,8 @@ fn span_of(expr: &Expr) -> Span {
 
 /// An expression around the value of what it [computes first](first_of).
 fn around(expr: &Expr, first: Option<Expression>, notes: &mut Notes) -> Expression {
-    // The span of an expression is found by writing it out: not to be asked for at every level of a nest.
+    // The span of an expression is found by writing it out: not to be asked for at every level of a
+    // nest.
     let span = || span_of(expr);
     let call = |name: &str, span, operands| ExpressionKind::Call {
         callee: Callee { name: Ident::new(name, span), path: None },

@@ -168,7 +168,8 @@ fn of_arity(operator: &'static Operator, arity: usize) -> TokenStream {
     };
     for rule in of_this_arity() {
         let signature = rule.signature();
-        // One implementation for each choice of types: a rule with a condition comes before one without, which is it.
+        // One implementation for each choice of types: a rule with a condition comes before one
+        // without, which is it.
         let covered = operator.storage.iter().any(|other| {
             let other = other.signature();
             other.operands == signature.operands && other.condition.is_none()
@@ -240,7 +241,8 @@ fn forms(kernel: &Kernel, index: usize, element: &TokenStream) -> Vec<Form> {
                 Form { view: quote!(#name.extents()), ..form(quote!(#array<#element>), false) }
             })
             .into(),
-        // Of the same rule as numbers: coherence allows no implementation for them beside that for any float.
+        // Of the same rule as numbers: coherence allows no implementation for them beside that for
+        // any float.
         Pattern::Unit(_) => Vec::new(),
         Pattern::Array(storage, transposed) => {
             let array = array(storage);
@@ -254,7 +256,8 @@ fn forms(kernel: &Kernel, index: usize, element: &TokenStream) -> Vec<Form> {
 }
 
 fn implementations(kernel: &Kernel, function: &str) -> TokenStream {
-    // A number's type is written out: `impl Mul<T> for &Csr<T>` for all `T` would overlap with arrays.
+    // A number's type is written out: `impl Mul<T> for &Csr<T>` for all `T` would overlap with
+    // arrays.
     let scalar = kernel.signature.operands.contains(&Pattern::Scalar);
     let typed = |pattern: &Pattern| matches!(pattern, Pattern::Array(..) | Pattern::Scalar);
     // What is made of ids alone has numbers of the usual type.

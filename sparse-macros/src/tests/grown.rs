@@ -151,7 +151,8 @@ fn call(values: &[Grown], random: &mut Random) -> Grown {
                 arguments.push(random.of(&["2.0", "0.3", "-1.5"]).to_owned());
                 continue;
             }
-            // Rather of what was made than of what was given, and of what was made last, so that there are chains.
+            // Rather of what was made than of what was given, and of what was made last, so that
+            // there are chains.
             1..=2 if !values.is_empty() => values[values.len() - 1].name.clone(),
             3..=4 if !values.is_empty() => values[random.below(values.len())].name.clone(),
             _ => LEAVES[random.below(LEAVES.len())].0.to_owned(),

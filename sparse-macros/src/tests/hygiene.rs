@@ -120,7 +120,8 @@ fn no_name_is_taken_from_a_user() {
     let own = |name: &&String| !["own", "Own"].iter().any(|start| name.starts_with(start));
     let bound: Vec<_> = names.bound.iter().filter(hidden).collect();
     assert!(bound.is_empty(), "{bound:?}");
-    // Initializers are written by their names, a storage type by that of its input. The last is in a block of its own.
+    // Initializers are written by their names, a storage type by that of its input. The last is in
+    // a block of its own.
     let known =
         ["Self", "self", "crate", "Constant", "Normal", "Ones", "Zeros", "OWN_X", "warning_0"];
     let meant = names.meant.iter().filter(hidden).filter(own);

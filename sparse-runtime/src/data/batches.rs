@@ -137,8 +137,8 @@ impl<T: Float> DatasetBatches<'_, T> {
     fn lay_out_epoch(&mut self) {
         let n_rows = self.n_rows;
         let batch_size = self.options.batch_size;
-        // Epochs that roll over are cut from one endless sequence, so that what is left of those before follows
-        // from their number.
+        // Epochs that roll over are cut from one endless sequence, so that what is left of those
+        // before follows from their number.
         let n_left = match self.options.last_batch {
             LastBatch::RollOver => {
                 let before = u128::from(self.epoch) * n_rows as u128;
@@ -258,8 +258,8 @@ impl<T: Float> DatasetBatches<'_, T> {
             match &sequence.listed[start..start + len] {
                 &[first] => {
                     upcoming = sequence.listed.get(start + AHEAD).copied();
-                    // The processor foresees rows that lie one after the other; not these. First where a row lies,
-                    // then the row, then what its entries refer to.
+                    // The processor foresees rows that lie one after the other; not these. First
+                    // where a row lies, then the row, then what its entries refer to.
                     if let Some(&row) = sequence.listed.get(start + 2 * DATA_AHEAD) {
                         self.columns.iter().for_each(|column| column.prefetch_bounds(row));
                     }

@@ -282,7 +282,8 @@ mod tests {
             .unwrap();
         assert_eq!(widths(&data, &[input("c"), input("a"), input("b")]), [3, 1, 2]);
         assert_eq!(widths(&data, &[input("u"), input("v"), input("w")]), [1, 2, 3]);
-        // A column that some declaration names is not taken by order, wherever that declaration stands.
+        // A column that some declaration names is not taken by order, wherever that declaration
+        // stands.
         assert_eq!(widths(&data, &[input("u"), input("a"), input("v")]), [2, 1, 3]);
         assert_eq!(widths(&data, &[input("b")]), [2]);
         let message = refused(&data, &[input("u"), input("v"), input("w"), input("z")]);

@@ -148,7 +148,8 @@ impl FrequencyOrder {
         }
         let values = table.values_mut();
         let frequent = values[..self.frequent.len() * size].to_vec();
-        // The others are in their order already: runs of them move down, to between the frequent ones.
+        // The others are in their order already: runs of them move down, to between the frequent
+        // ones.
         let mut first = 0;
         for (before, end) in
             self.places.iter().map(|place| place.0).chain([self.n_cols]).enumerate()

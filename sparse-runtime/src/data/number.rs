@@ -78,8 +78,9 @@ fn digits_of_chunk(chunk: [u8; 8]) -> (u64, usize) {
 /// there; the byte behind eight digits is not seen.
 #[inline(always)]
 pub(crate) fn digits_before_colon(chunk: [u8; 8]) -> Option<(u64, usize)> {
-    // What a reader's next step waits for is the number of digits alone, so that it is found in as few operations as can be:
-    // six more than a digit, unlike six more than a colon, has bit 4. What else has it is refused afterwards.
+    // What a reader's next step waits for is the number of digits alone, so that it is found in as
+    // few operations as can be: six more than a digit, unlike six more than a colon, has bit 4.
+    // What else has it is refused afterwards.
     let word = u64::from_le_bytes(chunk);
     let count = (!word.wrapping_add(0x0606_0606_0606_0606) & BIT_4).trailing_zeros() / 8;
     let lanes = (word ^ ZEROS).unbounded_shl(64 - 8 * count);
@@ -132,7 +133,8 @@ fn short_unsigned<T: Float>(bytes: &[u8; SHORT_DECIMAL - 1]) -> Option<(T, usize
     let word = |at: usize| Some(u64::from_le_bytes(*bytes[at..].first_chunk()?));
     let words = [word(2)?, word(10)?];
     let counts = words.map(|word| (!word & BIT_4).trailing_zeros() / 8);
-    // Without a branch on whether there are more than eight, which nothing foretells: then all ones, else 0.
+    // Without a branch on whether there are more than eight, which nothing foretells: then all
+    // ones, else 0.
     let more = (counts[0] / 8).wrapping_neg();
     let counts = [counts[0], counts[1] & more];
     let [high, low] = [0, 1].map(|n| (words[n] ^ ZEROS).unbounded_shl(64 - 8 * counts[n]));
@@ -213,8 +215,10 @@ pub(crate) fn exact<T: Float>(mantissa: u64, exponent: i64) -> Option<T> {
     // Of a signed number the conversion is one instruction.
     let mantissa = mantissa as i64 as f64;
     let value = if exponent < 0 { mantissa / power } else { mantissa * power };
-    // To `f32` there is a second rounding. It goes wrong only where the first ended exactly halfway between two
-    // `f32`; all values that come here are zero or normal in `f32`, where halfway shows in the dropped bits.
+    // To `f32` there is a second rounding. It goes wrong only where the first ended exactly halfway
+    // between two
+    // `f32`; all values that come here are zero or normal in `f32`, where halfway shows in the
+    // dropped bits.
     const DROPPED: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
     const HALFWAY: u64 = 1 << (DROPPED - 1);
     let dropped = value.to_bits() & ((1 << DROPPED) - 1);

@@ -301,7 +301,8 @@ impl<T: Float> RowParser<T> for Parser {
 
     fn parse(&mut self, text: &[u8], rows: &mut Chunk<T>) -> Result<(), Fault> {
         for (start, line) in Lines::new(text) {
-            // Of lines that are nothing but text, each is a row: predictions are told by their line.
+            // Of lines that are nothing but text, each is a row: predictions are told by their
+            // line.
             if line.is_empty() && self.format.labels {
                 continue;
             }

@@ -77,7 +77,8 @@ fn same(left: Number, right: Number) -> bool {
             left == right || left.is_nan() && right.is_nan()
         }
         (Number::Integer(left), Number::Integer(right)) => left == right,
-        // 2¹²⁷ is no integer of an array, so that the cast below does not stop at a bound that the float exceeds.
+        // 2¹²⁷ is no integer of an array, so that the cast below does not stop at a bound that the
+        // float exceeds.
         (Number::Float(float), Number::Integer(integer))
         | (Number::Integer(integer), Number::Float(float)) => {
             float.fract() == 0.0 && float as i128 == integer

@@ -376,7 +376,8 @@ impl RowSelection {
             self.starts.push(start);
             self.ends.push(end);
         }
-        // Every pair of bounds was copied from the matrix's own, which is what `with_rows` asks for.
+        // Every pair of bounds was copied from the matrix's own, which is what `with_rows` asks
+        // for.
         Ok(matrix.with_rows(&self.starts, &self.ends))
     }
 }

@@ -46,7 +46,8 @@ pub(super) fn many_rows<
     touched.clear();
     let slots = w.slots().unwrap_or_else(|| touched.own_slots());
     let far = [is_large(&w), is_large(&v), slots.are_far()];
-    // The further the next cache, the earlier: so measured on Intel's processors, where it is further than on AMD's.
+    // The further the next cache, the earlier: so measured on Intel's processors, where it is
+    // further than on AMD's.
     let distance = if next_cache_is_near() { AHEAD } else { AHEAD + 1 };
     let mut losses = Losses::new();
     for row in 0..n_rows {
@@ -63,7 +64,8 @@ pub(super) fn many_rows<
             slots.prefetch_each(ahead);
         }
         let (ids, values) = row_of(x, ids, row);
-        // SAFETY: a view's columns are below its `n_cols`, which `step` compared with both `n_rows`.
+        // SAFETY: a view's columns are below its `n_cols`, which `step` compared with both
+        // `n_rows`.
         unsafe {
             w.settle_each(1, ids);
             v.settle_each(size, ids);
@@ -77,7 +79,8 @@ pub(super) fn many_rows<
                 let mut scores =
                     unsafe { scores(ids, values, weights_of, factors_of, row_sums, squares) };
                 losses.add(row_function(row, &mut scores, &mut [T::zero(); 2]));
-                // SAFETY: as above; the accumulator was made for `n_rows` rows of `size + 2`, and so many have slots.
+                // SAFETY: as above; the accumulator was made for `n_rows` rows of `size + 2`, and
+                // so many have slots.
                 unsafe { add_row((touched, slots), entries(ids, values), scores, row_sums) };
             },
         );

@@ -40,8 +40,8 @@ pub(super) fn step<
     settle(x, &mut v, size, cuts, parts);
 
     let large = is_large(&v);
-    // Those of different rows, which are different threads', are different slots. Where a thread's scores read other threads' rows, it would wait for each
-    // slot that these write there.
+    // Those of different rows, which are different threads', are different slots. Where a thread's
+    // scores read other threads' rows, it would wait for each slot that these write there.
     let slots = if hands_on { w.slots() } else { None };
     let (of_w, of_v) = (w.shared(1), v.shared(size));
     let numbers = gradients;
@@ -82,7 +82,8 @@ pub(super) fn step<
     each_updates(parts, |place, part| {
         let slots = slots.unwrap_or_else(|| part.sums.own_slots());
         accumulate(cuts.of(place, x), (&mut part.sums, slots), numbers, width);
-        // SAFETY: the sums are of the columns of `x`, which are rows of both tables; each is of one part.
+        // SAFETY: the sums are of the columns of `x`, which are rows of both tables; each is of one
+        // part.
         unsafe {
             let (of_w, of_v, sums) = (&of_w, &of_v, &part.sums);
             lanes::wide(
@@ -148,7 +149,8 @@ fn add_numbers<T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
                         own_sums.copy_from_slice(sums);
                         own_squares.copy_from_slice(squares);
                     }
-                    // SAFETY: the columns of `x` are rows of both tables; a row of `v` has as many elements as `sums`.
+                    // SAFETY: the columns of `x` are rows of both tables; a row of `v` has as many
+                    // elements as `sums`.
                     unsafe {
                         scores[0] = add_terms(ids, values, w, v, product, own_sums, own_squares);
                     }

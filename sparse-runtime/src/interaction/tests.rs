@@ -46,7 +46,8 @@ fn train<R: UpdateRule>(
             10 | 25 => tables[0].values_mut()[number] += 0.25,
             13 => assert_eq!(tables[0].values().len(), COLUMNS),
             17 | 18 => {
-                // A copy of both makes a step that nobody sees, then the original, then a copy of the tables alone goes on.
+                // A copy of both makes a step that nobody sees, then the original, then a copy of
+                // the tables alone goes on.
                 let (mut other, mut others) = (updater.clone(), tables.clone());
                 other.begin_step()?;
                 let [w, v] = &mut others;

@@ -107,7 +107,8 @@ impl IndexSet {
         let Some((first, others)) = self.summaries.split_first_mut() else { return };
         let first = &mut first[..];
         for index in indices {
-            // Whether an index, or one near it, is there already, nothing foretells; of 4096 of them one soon is.
+            // Whether an index, or one near it, is there already, nothing foretells; of 4096 of
+            // them one soon is.
             let (word, summary) = (index / 64, index / 4096);
             words[word] |= 1 << (index % 64);
             let was_empty = first[summary] == 0;

@@ -98,7 +98,8 @@ impl<'a, 'm: 'a, V: Stored, G: Float> OwnEntries<'a, 'm, V, G> {
     ///
     /// The target has the columns.
     pub(crate) unsafe fn add_to<A: Target, const NEVER_MINUS_ZERO: bool>(&self, target: &mut A) {
-        // SAFETY: the processor has the instructions, as the invariant says; the entries are those of a csr, and the target has the columns.
+        // SAFETY: the processor has the instructions, as the invariant says; the entries are those
+        // of a csr, and the target has the columns.
         unsafe {
             match self.columns.end == self.x.n_cols() {
                 true => self.last::<A, NEVER_MINUS_ZERO>(target),
@@ -159,7 +160,8 @@ impl<'a, 'm: 'a, V: Stored, G: Float> OwnEntries<'a, 'm, V, G> {
                 at += below(&self.ids[start..end], first);
             }
             let factor = _mm512_set1_pd(factor);
-            // SAFETY: entries are read up to `end`, or masked, and only those are added that are in the columns.
+            // SAFETY: entries are read up to `end`, or masked, and only those are added that are in
+            // the columns.
             unsafe {
                 while at + 8 <= end && (*self.ids.get_unchecked(at + 7) as usize) < bound {
                     self.add_eight::<A, NEVER_MINUS_ZERO>(target, at, factor);
@@ -199,7 +201,8 @@ impl<'a, 'm: 'a, V: Stored, G: Float> OwnEntries<'a, 'm, V, G> {
                 }
             }
             let (mut at, factor) = (end, _mm512_set1_pd(factor));
-            // SAFETY: entries are read down to `start`, or masked, and only those are added that are in the columns.
+            // SAFETY: entries are read down to `start`, or masked, and only those are added that
+            // are in the columns.
             unsafe {
                 while at >= start + 8 && *self.ids.get_unchecked(at - 8) as usize >= first {
                     at -= 8;

@@ -125,7 +125,8 @@ pub(crate) fn csr<T: Float>(
                 out.values_mut()[0] = position(best);
             }
             Some(_) => {
-                // For each column the best value, its row, and the first row that does not store it.
+                // For each column the best value, its row, and the first row that does not store
+                // it.
                 let (values, order) = (&mut context.sums, &mut context.order);
                 values.clear();
                 values.resize(n_cols, f64::NAN);

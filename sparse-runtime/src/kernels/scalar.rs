@@ -360,7 +360,8 @@ mod tests {
                 let single = method(function.method, &[x as f32, 0.5, -2.0]).expect(function.name);
                 let expected_single = (function.value)(&[f64::from(x as f32), 0.5, -2.0]);
                 assert!(close(exact, expected, 1e-12), "{} {x}", function.name);
-                // An f32 near a pole of tan or below the smallest number of exp is not the question here.
+                // An f32 near a pole of tan or below the smallest number of exp is not the question
+                // here.
                 if expected_single.abs() < 1e30 && expected_single.abs() > 1e-30 {
                     assert!(
                         close(f64::from(single), expected_single, 1e-5),

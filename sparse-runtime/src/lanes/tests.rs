@@ -171,7 +171,8 @@ fn updates<R: UpdateRule, T: Float>(rule: &R) -> crate::error::Result<Vec<u64>> 
         let grads = numbers::<T::Accumulator>(n_rows + 1, 1);
         let (row, grad) = (|place: usize| (place * 7 + n_rows) % N_ROWS, grads.values());
         with_rows!(R, T; updater, [0 => &mut table], |[rows]| {
-            // SAFETY: multiples of 7 below 60 of them are different modulo 60, each below the number of rows.
+            // SAFETY: multiples of 7 below 60 of them are different modulo 60, each below the
+            // number of rows.
             unsafe { rows.cursor(1).update_each(n_rows, row, |place| grad[place]) };
             let mut sums = RowAccumulator::new(N_ROWS, 1);
             let slots = sums.own_slots();

@@ -248,7 +248,8 @@ macro_rules! vectors {
 
             #[inline(always)]
             unsafe fn zero() -> Self {
-                // SAFETY: `widest` chose this type for a processor that has its instructions, here and below.
+                // SAFETY: `widest` chose this type for a processor that has its instructions, here
+                // and below.
                 $name(unsafe { $zero() })
             }
 

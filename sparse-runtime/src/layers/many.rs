@@ -218,7 +218,8 @@ where
             let mut total = 0.0;
             for (place, row) in rows.enumerate() {
                 reads.ask(row, tables);
-                // SAFETY: `pass` has checked the tables and settled the rows, which nobody writes before all are read.
+                // SAFETY: `pass` has checked the tables and settled the rows, which nobody writes
+                // before all are read.
                 let numbers = unsafe { reads.numbers(row, tables) };
                 total += row_function(row, place, numbers, sums.few, kept).as_f64();
                 if place % ROWS_IN_ELEMENTS == ROWS_IN_ELEMENTS - 1 {

@@ -150,7 +150,8 @@ where
         let mut numbers = [T::zero(); S];
         with_column_ids!(self.csr.columns(), |ids| {
             let (ids, values) = row_of(self.csr, ids, row);
-            // SAFETY: a view's columns are below its `n_cols`, which `check` compared with the rows. They are updated next.
+            // SAFETY: a view's columns are below its `n_cols`, which `check` compared with the
+            // rows. They are updated next.
             unsafe {
                 settling.settle_each(cursor, ids, true);
                 match WEIGHTED {

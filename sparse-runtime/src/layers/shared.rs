@@ -67,7 +67,8 @@ where
         if rows.settles() {
             with_column_ids!(self.csr.columns(), |ids| for row in 0..n_rows {
                 rows.prefetch_each(S, row_ahead(self.csr, ids, row));
-                // SAFETY: a view's columns are below its `n_cols`, which `check` compared with the rows.
+                // SAFETY: a view's columns are below its `n_cols`, which `check` compared with the
+                // rows.
                 unsafe { rows.settle_each(S, row_of(self.csr, ids, row).0) };
             });
         }
@@ -91,7 +92,8 @@ where
         let mut numbers = [T::zero(); S];
         with_column_ids!(self.csr.columns(), |ids| {
             let (ids, values) = row_of(self.csr, ids, row);
-            // SAFETY: a view's columns are below its `n_cols`, which `check` compared with the rows, of `S` elements.
+            // SAFETY: a view's columns are below its `n_cols`, which `check` compared with the
+            // rows, of `S` elements.
             unsafe {
                 match WEIGHTED {
                     true => linear::product(ids, values, rows, Fixed::<S>, &mut numbers),

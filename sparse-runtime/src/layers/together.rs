@@ -110,7 +110,8 @@ where
         let slots = sums.own_slots();
         with_column_ids!(self.csr.columns(), |ids| {
             let (ids, values) = row_of(self.csr, ids, row);
-            // SAFETY: a view's columns are below its `n_cols`, which `check` compared with the rows, of `S` elements.
+            // SAFETY: a view's columns are below its `n_cols`, which `check` compared with the
+            // rows, of `S` elements.
             unsafe {
                 match WEIGHTED {
                     true => sums.add_each(slots, entries(ids, values), S, |sums, value| {

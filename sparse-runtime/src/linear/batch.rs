@@ -56,8 +56,8 @@ pub(super) fn many_rows<
             row_scratch,
             #[inline(always)]
             |scores, saved| {
-                // SAFETY: a view's columns are below its `n_cols`, which `step` compared with `n_rows`; the scores are as many as the
-                // parameter's columns.
+                // SAFETY: a view's columns are below its `n_cols`, which `step` compared with
+                // `n_rows`; the scores are as many as the parameter's columns.
                 unsafe {
                     settled_product(ids, values, cursor, &mut settling, false, width, scores);
                 }

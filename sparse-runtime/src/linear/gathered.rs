@@ -98,7 +98,8 @@ unsafe fn add_short<'a, R: UpdateRule, T: Float, V: Factor<T>, K: UpdateKind, I:
         scores.resize(x.n_rows(), T::zero().widen());
         // SAFETY: promised by the caller.
         unsafe { find_scores(x, ids, cursor, scores) };
-        // All derivatives first: their exponentials wait for nothing, not even for a wrong guess of a row's end.
+        // All derivatives first: their exponentials wait for nothing, not even for a wrong guess of
+        // a row's end.
         let mut n_taken = 0;
         for score in scores.iter_mut() {
             n_taken += 1;

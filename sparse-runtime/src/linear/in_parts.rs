@@ -42,15 +42,15 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
     settle(x, &mut rows, columns, cuts, parts);
     let stages = cuts.in_stages(x, hands_on);
 
-    // Those of different rows, which are different threads', are different slots. Where a thread's scores read other threads' rows, it would wait for each
-    // slot that these write there.
+    // Those of different rows, which are different threads', are different slots. Where a thread's
+    // scores read other threads' rows, it would wait for each slot that these write there.
     let slots = if hands_on { rows.slots() } else { None };
     let large = is_large(&rows);
     let shared = rows.shared(columns);
     gradients.resize(n_rows * columns, T::zero().widen());
     let weights = shared.weights();
-    // Who finds its entries by itself needs no cuts, which are there in any case where products are handed on, or rows were settled; nor does who has
-    // them lie by themselves.
+    // Who finds its entries by itself needs no cuts, which are there in any case where products are
+    // handed on, or rows were settled; nor does who has them lie by themselves.
     let is_divided = x.divided_among(n_parts).is_some();
     #[cfg(target_arch = "x86_64")]
     let finds_own = columns == 1 && !is_divided && own::are_summed::<T, V>(x);
@@ -65,7 +65,8 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
             handed_on,
             1,
             |stage, _, rows, sums| {
-                // SAFETY: stages come one after the other; the columns of `x` are rows of the parameter.
+                // SAFETY: stages come one after the other; the columns of `x` are rows of the
+                // parameter.
                 unsafe { add_sums(rows.clone(), stages.piece(stage, rows), weights, large, sums) }
             },
             |rows, sums| {
@@ -149,7 +150,8 @@ pub(crate) fn settle<R: UpdateRule, T: Float, V: Stored, K: UpdateKind, A: Send>
                 row_ahead(own, ids, row).iter().for_each(|id| shared.prefetch(id.at()));
             }
             for id in row_of(own, ids, row).0 {
-                // SAFETY: rows settle; the columns of `x` are rows of the parameter, and each is of one part.
+                // SAFETY: rows settle; the columns of `x` are rows of the parameter, and each is of
+                // one part.
                 unsafe { shared.settle(id.at(), first_settled) };
             }
         });

@@ -135,7 +135,8 @@ fn each_row_of<
         };
     }
     let usual = match ahead {
-        // A rule that corrects gradients is asked for more at each step than what is asked for ahead.
+        // A rule that corrects gradients is asked for more at each step than what is asked for
+        // ahead.
         _ if R::CORRECTS => match usual_steps!(true, ahead) {
             None => usual_steps!(false, ahead),
             gathered => gathered,
@@ -205,10 +206,11 @@ fn usual_steps<
             )
         };
     }
-    // Constants are asked for by themselves, so that nothing is compiled that a rule or a width never comes to. A row of one column is one element,
-    // which the compiler knows.
+    // Constants are asked for by themselves, so that nothing is compiled that a rule or a width
+    // never comes to. A row of one column is one element, which the compiler knows.
     let steps = if GATHERS {
-        // Of a row that is only gathered nobody asks for the loss, which is then not computed, but for whether its derivatives are finite.
+        // Of a row that is only gathered nobody asks for the loss, which is then not computed, but
+        // for whether its derivatives are finite.
         let mut derivatives = |row: usize, scores: &mut [_], saved: &mut [_], kept: &mut C| {
             row_function(row, scores, saved, kept);
             scores.iter().fold(T::zero().widen(), |sum, score| sum + *score)
@@ -216,7 +218,8 @@ fn usual_steps<
         if !W::IN_VECTORS && turns.width.columns() == 1 {
             let Turns { x, ids, first, end, .. } = turns;
             let scores = &mut scratch.gradients;
-            // SAFETY: a view's columns are below its `n_cols`, which `steps` compared with `n_rows`.
+            // SAFETY: a view's columns are below its `n_cols`, which `steps` compared with
+            // `n_rows`.
             unsafe { gathered::steps(x, ids, first..end, split, scores, kept, derivatives)? }
         } else {
             in_turn!(false, false, |row, scores, saved, kept| {
@@ -273,7 +276,8 @@ fn steps_in_turn<
                 prefetch_data(x, ids, row);
             }
             let ahead = if asks.rows { row_ahead_by(distance, x, ids, row) } else { &[] };
-            // SAFETY: a view's columns are below its `n_cols`, which `steps` compared with `n_rows`; what is asked where it begins.
+            // SAFETY: a view's columns are below its `n_cols`, which `steps` compared with
+            // `n_rows`; what is asked where it begins.
             let loss = unsafe {
                 row_step::<_, _, _, _, _, _, _, BEGINS>(
                     $entries,
@@ -294,7 +298,8 @@ fn steps_in_turn<
         }};
     }
     while row < end {
-        // A loop of its own, so that it has the registers: each number of entries gets straight code.
+        // A loop of its own, so that it has the registers: each number of entries gets straight
+        // code.
         while BY_LENGTH && row < end {
             match row_of(x, ids, row) {
                 (ids @ [], values @ []) => take_turn!((ids, values)),

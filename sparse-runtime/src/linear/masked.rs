@@ -43,8 +43,8 @@ pub(super) unsafe fn find_products<T: Float, V: Factor<T>>(
     if !rows.gathers {
         return false;
     }
-    // SAFETY: the processor has the instructions, as `of` says; the rest is promised by the caller, of a csr whose bounds are within its
-    // entries.
+    // SAFETY: the processor has the instructions, as `of` says; the rest is promised by the caller,
+    // of a csr whose bounds are within its entries.
     unsafe { rows.find_products::<T, V>(x, range, products) };
     true
 }
@@ -237,7 +237,8 @@ impl<'a> Rows<'a> {
                     true => _mm_setzero_ps(),
                     false => _mm_loadu_ps(sums.as_ptr()),
                 };
-                // The entries of the stages before are masked, and all are this stage's up to one that is not.
+                // The entries of the stages before are masked, and all are this stage's up to one
+                // that is not.
                 let mut mask = (0xff_u32 << (start - at)) as u8;
                 while at < end {
                     prefetch(self.ids, at.wrapping_add(ahead));

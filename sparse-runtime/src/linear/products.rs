@@ -263,7 +263,8 @@ fn try_sum_of_products<T: Float, V: Factor<T>, I>(
             *sum += term;
         }
     }
-    // Written out as well: a sum that a number chooses lies in memory, and what has been stored in parts is waited for as a whole.
+    // Written out as well: a sum that a number chooses lies in memory, and what has been stored in
+    // parts is waited for as a whole.
     let mut rest = id_rest.iter().zip(value_rest);
     if let Some(entry) = rest.next() {
         sums[0] += term::<T, V, I>(entry, weight)?;
@@ -312,7 +313,8 @@ pub(crate) unsafe fn scatter<
             if let [gradient] = *gradient
                 && width.columns() == 1
             {
-                // SAFETY: promised by the caller; there are as many ids as values, which places are below.
+                // SAFETY: promised by the caller; there are as many ids as values, which places are
+                // below.
                 return unsafe {
                     rows.update_each(
                         ids.len().min(values.len()),

@@ -93,8 +93,8 @@ fn each_row<
             &mut scratch.rows,
             #[inline(always)]
             |scores, saved| {
-                // SAFETY: a view's columns are below its `n_cols`, which was compared with the rows; there are as many scores as elements
-                // of a row.
+                // SAFETY: a view's columns are below its `n_cols`, which was compared with the
+                // rows; there are as many scores as elements of a row.
                 unsafe { product(places, values, rows, scores) };
                 let loss = row_function(row, scores, saved, &mut own);
                 for (place, value) in places.iter().zip(values) {
@@ -243,7 +243,8 @@ mod tests {
             );
         }
         for column in HOT {
-            // Threads learn from older sums of squares, so that together they go further than one would, at most thrice as far.
+            // Threads learn from older sums of squares, so that together they go further than one
+            // would, at most thrice as far.
             let way = 1.0 - weights[column];
             assert!(way > alone && way <= 3.0 * alone + 1e-9, "{column}: {way} against {alone}");
         }

@@ -55,7 +55,8 @@ impl<const N: usize> Visitor for Sizes<N> {
     }
 }
 
-// Invariant of the visitors below: each id is below the rows of its table, and cursors and tables are those of a `Tables`.
+// Invariant of the visitors below: each id is below the rows of its table, and cursors and tables
+// are those of a `Tables`.
 
 /// Asks for rows of some tables. The ids may be any.
 pub(super) struct Ask<'c, R: UpdateRule, T: Float, K, const N: usize> {
@@ -252,7 +253,8 @@ where
             self.scratch,
             #[inline(always)]
             |was_left, was_right| {
-                // Both are copied: then the compiler knows that what is read is not what is written.
+                // Both are copied: then the compiler knows that what is read is not what is
+                // written.
                 // SAFETY: the invariant.
                 unsafe {
                     was_left.copy_from_slice(cursors[LEFT].row(left));

@@ -75,7 +75,8 @@ fn right(
             }
         }
         LabelsView::Classes(classes) => {
-            // Of one class: an id of another one is of labels of two classes, for which there is no score.
+            // Of one class: an id of another one is of labels of two classes, for which there is no
+            // score.
             if n_classes == 1 {
                 class_labels(NAME, outputs, labels)?;
             }

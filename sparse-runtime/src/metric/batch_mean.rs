@@ -102,7 +102,8 @@ impl Accumulator for Seen {
 
     fn merge(&mut self, other: &dyn Accumulator) -> Result<(), MetricError> {
         let other = same::<Self>(self.metric, other)?;
-        // The batches seen last are of no use any more: merging them tells whether the metrics are the same.
+        // The batches seen last are of no use any more: merging them tells whether the metrics are
+        // the same.
         self.batch.merge(&*other.batch)?;
         self.mean.merge(&other.mean);
         self.absent = self.absent.or(other.absent);

@@ -76,8 +76,8 @@ impl Accumulator for SeenRanked {
 
     fn value(&self) -> Result<f64, NoValue> {
         let mut rows = self.rows.clone();
-        // A total order, so that sums of weights do not depend on the order in which rows were seen. Not the sign of a zero: -0.0
-        // and 0.0 are one score.
+        // A total order, so that sums of weights do not depend on the order in which rows were
+        // seen. Not the sign of a zero: -0.0 and 0.0 are one score.
         rows.sort_unstable_by(|a, b| {
             (a[0] + 0.0).total_cmp(&(b[0] + 0.0)).then(a[1].total_cmp(&b[1]))
         });

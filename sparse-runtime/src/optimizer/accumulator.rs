@@ -193,7 +193,8 @@ impl RowAccumulator {
             slot = self.new_slot(row);
         }
         let start = slot * self.row_size;
-        // SAFETY: a slot in use is below `rows.len()`, and `values` has `row_size` elements for each.
+        // SAFETY: a slot in use is below `rows.len()`, and `values` has `row_size` elements for
+        // each.
         unsafe { self.values.get_unchecked_mut(start..start + self.row_size) }
     }
 
@@ -264,9 +265,9 @@ impl RowAccumulator {
         let (rows, sums) = (self.rows.as_mut_ptr(), self.values.as_mut_ptr());
         let mut len = self.rows.len();
         for (id, value) in entries {
-            // SAFETY: the caller promises slots, and that ids are below their number; a slot in use is
-            // below `len`, and there is room for as many rows more as there are ids. What a new row's sums point to is
-            // written before it is read.
+            // SAFETY: the caller promises slots, and that ids are below their number; a slot in use
+            // is below `len`, and there is room for as many rows more as there are ids. What a new
+            // row's sums point to is written before it is read.
             unsafe {
                 let number = &mut *slots.at(id.at());
                 let mut slot = number.wrapping_sub(first) as usize;

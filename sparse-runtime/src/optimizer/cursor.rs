@@ -165,7 +165,8 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         column: usize,
         grad: impl FnOnce(T::Accumulator) -> T::Accumulator,
     ) {
-        // SAFETY: promised by the caller; the invariant. The only references to these two, for the length of this call.
+        // SAFETY: promised by the caller; the invariant. The only references to these two, for the
+        // length of this call.
         unsafe {
             let weight = &mut *self.places.weights(row).add(column);
             if Self::BY_ROW {
@@ -234,8 +235,8 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
     ) {
         let size = self.places.row_size;
         debug_assert_eq!(given.len(), size);
-        // SAFETY: promised by the caller; the invariant. Weights and states do not overlap, and nothing else refers to
-        // them for the length of this call.
+        // SAFETY: promised by the caller; the invariant. Weights and states do not overlap, and
+        // nothing else refers to them for the length of this call.
         unsafe {
             let weights = slice::from_raw_parts_mut(self.places.weights(row), size);
             if Self::BY_ROW {
@@ -321,7 +322,8 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
             // SAFETY: promised by the caller.
             return unsafe { self.update_row_by(row, given, grad) };
         }
-        // SAFETY: promised by the caller; nothing else refers to the row for the length of this call.
+        // SAFETY: promised by the caller; nothing else refers to the row for the length of this
+        // call.
         let mut rest = unsafe { self.elements(row, given) };
         if SIXTEENS {
             rest = self.update_chunks::<16, V>(rest, grad);
@@ -404,7 +406,8 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         /// Rows that are updated while the memory of as many more is asked for.
         const TOGETHER: usize = 32;
         if row_size == 1 {
-            // One is asked for as another one is updated: of many at once, most wait for each other.
+            // One is asked for as another one is updated: of many at once, most wait for each
+            // other.
             // SAFETY: promised by the caller; places are below the number of both.
             unsafe {
                 self.update_each(

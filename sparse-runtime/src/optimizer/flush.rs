@@ -156,7 +156,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             let now = (self.clock - base) as u32 + 1;
             let missed = Missed::new(&group.history, base, now);
             let touched = &record.touched;
-            // The compiler knows the size of the shortest, and of the usual step that nothing else is to be asked.
+            // The compiler knows the size of the shortest, and of the usual step that nothing else
+            // is to be asked.
             return match row_size {
                 1 => {
                     let cursor = cursor(memory.places(1));
@@ -304,7 +305,8 @@ mod tests {
                         }
                     }
                 }
-                // A weight that is set by hand where its row has a state is forgotten, but counts in the next step of its row.
+                // A weight that is set by hand where its row has a state is forgotten, but counts
+                // in the next step of its row.
                 let rule = Ftrl { l1: 0.1, l2: 0.1, ..Ftrl::default() };
                 let exact = train(&rule, LazyUpdate::Exact, rate, table(), &[])?;
                 let dense = train(&rule, LazyUpdate::Dense, rate, table(), &[])?;

@@ -30,8 +30,8 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
             }
         };
         let size = self.places.row_size;
-        // SAFETY: promised by the caller; the invariant. Weights and states do not overlap, and nothing else refers to
-        // them for the length of this call.
+        // SAFETY: promised by the caller; the invariant. Weights and states do not overlap, and
+        // nothing else refers to them for the length of this call.
         unsafe {
             let weights = slice::from_raw_parts_mut(self.places.weights(row), size);
             if K::BESIDE || self.places.has_states {
@@ -73,7 +73,8 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         scalar: [T::Accumulator; 2],
     ) -> T {
         let mut none = StateOf::<R, T>::default();
-        // SAFETY: promised by the caller; the invariant. The only references to these two, for the length of this call.
+        // SAFETY: promised by the caller; the invariant. The only references to these two, for the
+        // length of this call.
         unsafe {
             let weight = &mut *self.places.weights(row).add(column);
             let state = match K::BESIDE || self.places.has_states {
@@ -95,7 +96,8 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
     /// `row < n_rows`, and rows [have](Self::HAS_TWO_PARTS) such a part.
     #[inline(always)]
     pub(super) unsafe fn begin_weight(self, row: usize, scalar: Option<[T::Accumulator; 2]>) -> T {
-        // SAFETY: promised by the caller; the invariant. The only references to these two, for the length of this call.
+        // SAFETY: promised by the caller; the invariant. The only references to these two, for the
+        // length of this call.
         let (place, state) =
             unsafe { (&mut *self.places.weights(row), &mut *self.places.states(row)) };
         let mut weight = place.widen();
@@ -124,7 +126,8 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         const TOGETHER: usize = 4;
         let follow = |place: usize| {
             let row = row(place);
-            // SAFETY: promised by the caller; the invariant. The only references to these two, for the length of this turn.
+            // SAFETY: promised by the caller; the invariant. The only references to these two, for
+            // the length of this turn.
             unsafe {
                 let state = &mut *self.places.states(row);
                 on_weight(&mut *self.places.weights(row), |weight| {

@@ -266,7 +266,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             LazyUpdate::Dense => group.idle.changes(),
         };
         if needed {
-            // A table flushed lately is not flushed again because another one keeps the history long.
+            // A table flushed lately is not flushed again because another one keeps the history
+            // long.
             let waits = self.clock.saturating_sub(record.base);
             let due = record.lazy
                 && (waits >= MAX_STEPS

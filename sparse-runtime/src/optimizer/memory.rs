@@ -194,7 +194,8 @@ impl<'a, T: Float, S: StateBlock<T::Accumulator>, K: UpdateKind> Memory<'a, T, S
         if self.row_size != 1 {
             return None;
         }
-        // SAFETY: the invariant: `n_rows` blocks, each of which has a slot there. Those of blocks are below `first_slot`, as the table says.
+        // SAFETY: the invariant: `n_rows` blocks, each of which has a slot there. Those of blocks
+        // are below `first_slot`, as the table says.
         unsafe {
             Some(Slots::beside(self.blocks.wrapping_add(slot), stride, n_rows, self.first_slot))
         }
@@ -205,7 +206,8 @@ impl<'a, T: Float, S: StateBlock<T::Accumulator>, K: UpdateKind> Memory<'a, T, S
     pub(super) fn last_steps(&mut self, apart: &'a mut [u32], n_rows: usize) -> LastSteps<'a> {
         match Self::layout(self.row_size) {
             Layout { last: Some(last), stride, .. } if K::BESIDE => {
-                // SAFETY: the invariant; of rows without elements there is nothing, or nothing is read.
+                // SAFETY: the invariant; of rows without elements there is nothing, or nothing is
+                // read.
                 unsafe { LastSteps::beside(self.blocks.wrapping_add(last), stride, n_rows) }
             }
             _ => LastSteps::apart(apart),
@@ -289,8 +291,8 @@ impl<'a, T: Float, S: StateBlock<T::Accumulator>, K: UpdateKind> Memory<'a, T, S
     #[inline(always)]
     pub(super) unsafe fn parts(&mut self, row: usize) -> (&mut [T], &mut [S]) {
         if Self::IN_BLOCKS {
-            // SAFETY: the invariant; the caller promises the row. Weights and states do not overlap, and both are borrowed
-            // as `self` is.
+            // SAFETY: the invariant; the caller promises the row. Weights and states do not
+            // overlap, and both are borrowed as `self` is.
             unsafe {
                 let (weights, states) = self.block(row);
                 (
@@ -374,7 +376,8 @@ impl<T, S> Places<T, S> {
     /// `row < n_rows`.
     #[inline(always)]
     pub(super) unsafe fn weights(self, row: usize) -> *mut T {
-        // SAFETY: inside the memory, which starts at a multiple of `T`'s alignment, as every stride is one.
+        // SAFETY: inside the memory, which starts at a multiple of `T`'s alignment, as every stride
+        // is one.
         unsafe { self.first.add(row * self.stride).cast() }
     }
 

@@ -123,7 +123,8 @@ pub use updater::Updater;
 macro_rules! with_rows {
     ($R:ty, $T:ty; $updater:expr, $weights:ident, |$rows:ident| $body:expr) => {{
         let updater = &mut $updater;
-        // The first condition is known to the compiler, which makes nothing of what then cannot happen.
+        // The first condition is known to the compiler, which makes nothing of what then cannot
+        // happen.
         if $crate::optimizer::Updater::<$R, $T>::OPTIONAL_STATE
             && $weights.iter().all(|(index, _)| updater.is_plain(*index))
         {

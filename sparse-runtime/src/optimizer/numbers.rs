@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 #[inline(always)]
 pub(super) unsafe fn load<F: Float>(from: *mut F) -> F {
     const { assert!(matches!(size_of::<F>(), 2 | 4 | 8)) };
-    // SAFETY: promised by the caller; an atomic integer is aligned as a float of its size, of which all bits are one.
+    // SAFETY: promised by the caller; an atomic integer is aligned as a float of its size, of which
+    // all bits are one.
     unsafe {
         match size_of::<F>() {
             2 => {

@@ -132,7 +132,8 @@ pub(crate) struct Shared<T: Float> {
     merged: Mutex<Merged<T>>,
 }
 
-// SAFETY: what `first` leads to is accessed by `load` and `store` alone while several threads have this, and `table` not at all.
+// SAFETY: what `first` leads to is accessed by `load` and `store` alone while several threads have
+// this, and `table` not at all.
 unsafe impl<T: Float> Sync for Shared<T> {}
 // SAFETY: `first` leads into memory of `table`, which may be sent.
 unsafe impl<T: Float> Send for Shared<T> {}
@@ -277,7 +278,8 @@ impl<T: Float> Racer<T> {
         let n_all = self.hot_before.len();
         let numbers = hot.iter_mut().zip(&mut self.hot_before);
         if layout.is_run_of::<T>() {
-            // SAFETY: there is a copy for each slot, which is this thread's; they are accumulators, one after the other, written by
+            // SAFETY: there is a copy for each slot, which is this thread's; they are accumulators,
+            // one after the other, written by
             // `store` or zero.
             let own = unsafe { slice::from_raw_parts_mut(own.cast::<T::Accumulator>(), n_all) };
             for (own, (merged, before)) in own.iter_mut().zip(numbers) {

@@ -407,7 +407,8 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         if !K::PLAIN && self.settling.settles {
             // Out of `self` while its rows are settled; the stand-in allocates nothing.
             let sums = std::mem::replace(self.sums, RowAccumulator::new(0, 0));
-            // SAFETY: the accumulator was made for `n_rows` rows, so that its rows are below `n_rows`.
+            // SAFETY: the accumulator was made for `n_rows` rows, so that its rows are below
+            // `n_rows`.
             sums.rows().iter().for_each(|row| unsafe { self.settle_unchecked(*row) });
             *self.sums = sums;
         }
@@ -419,7 +420,8 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         let row_size = self.row_size();
         // As above.
         let mut sums = std::mem::replace(self.sums, RowAccumulator::new(0, 0));
-        // SAFETY: the accumulator was made for `n_rows` rows, so that its rows are below `n_rows`; the sums are of rows of this size, one each.
+        // SAFETY: the accumulator was made for `n_rows` rows, so that its rows are below `n_rows`;
+        // the sums are of rows of this size, one each.
         unsafe {
             self.cursor(row_size).update_rows(row_size, sums.rows(), sums.values());
             self.mark_rows(sums.rows());

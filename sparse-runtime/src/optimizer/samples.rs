@@ -125,8 +125,9 @@ impl<T: Float> Samples<T> {
         self.ids.clear();
         append_ids(&mut self.ids);
         let n_samples = self.n_samples;
-        // The highest bit of what is left of the last sample's number, or of a number itself, tells that there is no such sample: without an end on
-        // the way, and without comparisons, of which there are no vectors everywhere.
+        // The highest bit of what is left of the last sample's number, or of a number itself, tells
+        // that there is no such sample: without an end on the way, and without comparisons, of
+        // which there are no vectors everywhere.
         let last = n_samples.wrapping_sub(1);
         let bits = self.ids.iter().fold(last, |bits, id| bits | *id | last.wrapping_sub(*id));
         if bits.leading_zeros() > 0 {

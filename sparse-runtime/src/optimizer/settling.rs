@@ -368,7 +368,8 @@ impl<'a, R: UpdateRule, T: Float> Missed<'a, R, T> {
     pub(super) fn new(history: &'a HistoryOf<R, T>, base: u64, now: u32) -> Self {
         let (start, known) = history.newest_powers().unwrap_or_default();
         let scalars = history.newest_scalars();
-        // Not by the scalars: a power that is rounded to 1 is not that of a map that changes nothing.
+        // Not by the scalars: a power that is rounded to 1 is not that of a map that changes
+        // nothing.
         let rests = !scalars.is_empty() && known.first() == Some(&IdleMap::IDENTITY);
         let known = if scalars.is_empty() { known } else { &[] };
         let first = u32::try_from(start.saturating_sub(base)).unwrap_or(u32::MAX);
@@ -409,7 +410,8 @@ impl<'a, R: UpdateRule, T: Float> Missed<'a, R, T> {
         if IdleOf::<R, T>::MOSTLY_SCALARS {
             return self.scalars_now().get(missed).copied();
         }
-        // Two comparisons with what is known anyway: the end of the range takes a register of loops that settle by other maps too.
+        // Two comparisons with what is known anyway: the end of the range takes a register of loops
+        // that settle by other maps too.
         if last <= self.first {
             return None;
         }

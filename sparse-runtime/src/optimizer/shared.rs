@@ -22,8 +22,8 @@ pub(crate) struct SharedRows<'a, R: UpdateRule, T: Float, K> {
     pub(super) missed: Missed<'a, R, T>,
 }
 
-// SAFETY: what the addresses lead to may be sent to another thread, and whoever calls the methods that read or write there promises
-// that no other thread writes the same row meanwhile.
+// SAFETY: what the addresses lead to may be sent to another thread, and whoever calls the methods
+// that read or write there promises that no other thread writes the same row meanwhile.
 unsafe impl<R: UpdateRule, T: Float, K: UpdateKind> Sync for SharedRows<'_, R, T, K> {}
 
 impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
@@ -88,7 +88,8 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> SharedRows<'a, R, T, K> {
             // SAFETY: promised by the caller.
             return unsafe { self.missed.settle_by_all(self.cursor, row) };
         }
-        // SAFETY: where rows settle and the rule does not forget, `last` is of `n_rows` rows; promised by the caller.
+        // SAFETY: where rows settle and the rule does not forget, `last` is of `n_rows` rows;
+        // promised by the caller.
         let last = unsafe { self.last.at(row) };
         let before = std::mem::replace(last, self.missed.now);
         // SAFETY: as above.

@@ -40,7 +40,8 @@ pub(super) unsafe fn update<R: UpdateRule, T: Float, K: UpdateKind>(
     if cursor.places.row_size != 1 || n_places < FEWEST || !divides_in_sixteens() {
         return 0;
     }
-    // SAFETY: the processor has the instructions; a block of `f32` has a weight and states of as many bytes; the caller promises the rows.
+    // SAFETY: the processor has the instructions; a block of `f32` has a weight and states of as
+    // many bytes; the caller promises the rows.
     unsafe {
         match cursor.places.stride {
             8 => update_groups::<2, _, _, _>(cursor, n_places, row, grad),

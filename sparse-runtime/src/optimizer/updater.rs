@@ -371,8 +371,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         // What each step does to all rows, and rules that count their steps, take them one by one.
         let alike = self.mode != LazyUpdate::Dense && self.clock > self.counts_until;
         let count = if alike { at_most.clamp(1, MAX_BEGUN) } else { 1 };
-        // A single step is recorded when it ends, as by `end_step`: products of maps have other last
-        // bits where they are made in another order.
+        // A single step is recorded when it ends, as by `end_step`: products of maps have other
+        // last bits where they are made in another order.
         if count > 1 {
             self.record_idle(count as u64);
             self.begun = Begun::Together(count as u64);
@@ -423,7 +423,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     #[inline]
     fn record_idle(&mut self, count: u64) {
         for group in &mut self.groups {
-            // Before the first idle map there is nothing to be caught up with, and a count is enough.
+            // Before the first idle map there is nothing to be caught up with, and a count is
+            // enough.
             if group.active {
                 // There is a map: a rule that has none is not lazy.
                 group.history.push_many(group.idle.map().unwrap_or(IdleMap::IDENTITY), count);

@@ -128,7 +128,8 @@ pub(crate) struct Stages<'a, 'x, V: Stored> {
     borrow: PhantomData<&'a mut [u64]>,
 }
 
-// SAFETY: several threads make references to bounds of different rows, as the caller of `piece` promises.
+// SAFETY: several threads make references to bounds of different rows, as the caller of `piece`
+// promises.
 unsafe impl<V: Stored> Sync for Stages<'_, '_, V> {}
 
 impl<'a, 'x: 'a, V: Stored> Stages<'a, 'x, V> {
@@ -149,7 +150,8 @@ impl<'a, 'x: 'a, V: Stored> Stages<'a, 'x, V> {
     pub(crate) unsafe fn cut(&self, rows: Range<usize>) {
         let (starts, ends) = (&self.x.starts()[rows.clone()], &self.x.ends()[rows.clone()]);
         for (cut, column) in self.columns.iter().enumerate() {
-            // SAFETY: within the bounds, as the invariant says, of rows that there are; nobody else refers to them.
+            // SAFETY: within the bounds, as the invariant says, of rows that there are; nobody else
+            // refers to them.
             let bounds = unsafe {
                 let first = self.bounds.add(cut * self.x.n_rows() + rows.start);
                 slice::from_raw_parts_mut(first, rows.len())

@@ -220,7 +220,8 @@ fn sample_of<V: Stored>(csr: CsrView<'_, V>, place: usize, of: usize) -> usize {
     let range = range_of(csr, place * csr.n_rows() / of);
     match range.is_empty() {
         true => 0,
-        // Another place of the row each time: a row is sorted. 97 has no divisor in common with most lengths.
+        // Another place of the row each time: a row is sorted. 97 has no divisor in common with
+        // most lengths.
         false => {
             with_column_ids!(csr.columns(), |ids| ids[range.start + place * 97 % range.len()].at())
         }

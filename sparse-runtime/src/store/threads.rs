@@ -111,7 +111,8 @@ impl Communicator for Threads {
         outgoing: &mut Parcels,
         incoming: &mut Parcels,
     ) -> Result<(), CommunicatorError> {
-        // A slot is emptied by the exchange that filled it, which depends on no later one: nobody waits in a circle.
+        // A slot is emptied by the exchange that filled it, which depends on no later one: nobody
+        // waits in a circle.
         for (to, parcel) in outgoing.iter_mut().enumerate() {
             self.swap([self.rank, to], to, false, parcel)?;
         }

@@ -65,7 +65,8 @@ impl<T: Copy + Default> Aligned<T> {
         }
         let memory = vec![zero; len.saturating_add(padding)];
         let misaligned = memory.as_ptr().addr() % LINE;
-        // `Vec` panics beyond the address space, and aligns to the element, whose size divides a line.
+        // `Vec` panics beyond the address space, and aligns to the element, whose size divides a
+        // line.
         let start = ((LINE - misaligned) % LINE / size_of::<T>().max(1)).min(padding);
         Aligned { memory: Memory::Own(Owned::Heap(memory)), start, len }
     }

@@ -87,7 +87,8 @@ impl Blocks {
     pub(super) fn in_layout(&self, n_rows: usize, layout: Layout, tenant: &Tenant) -> Self {
         let mut blocks = Blocks::new(n_rows, layout, tenant);
         let (from, to) = (self.layout, layout);
-        // The last step or the slot lies behind what both have: what it says in one means nothing in the other.
+        // The last step or the slot lies behind what both have: what it says in one means nothing
+        // in the other.
         let end = |layout: Layout| layout.slot.or(layout.last).unwrap_or(layout.stride);
         let used = end(from).min(end(to)).min(from.stride).min(to.stride);
         for first in (0..n_rows).step_by(ROWS_PER_RUN) {
@@ -199,8 +200,9 @@ impl Blocks {
         let bytes = size_of_val(&self.memory[..]);
         assert!(start + len * size_of::<V>() <= bytes, "byte {start} of a table of blocks");
         let memory = self.memory.as_ptr().cast::<u8>();
-        // SAFETY: inside `memory` (checked above), which is aligned to a line, strides and parts to `V`; `V` is a float, an
-        // array of them or a `u32`, for which all bits are valid; borrowed as `self` is.
+        // SAFETY: inside `memory` (checked above), which is aligned to a line, strides and parts to
+        // `V`; `V` is a float, an array of them or a `u32`, for which all bits are valid; borrowed
+        // as `self` is.
         unsafe { std::slice::from_raw_parts(memory.add(start).cast(), len) }
     }
 

@@ -20,10 +20,12 @@ pub struct Norms {
 
 /// Whether every bit of some numbers is zero. (-0 is not.)
 pub(super) fn are_zero<T: Copy>(numbers: &[T]) -> bool {
-    // SAFETY: numbers have no padding, so that every byte is initialised; as many bytes as the slice has, borrowed as it is.
+    // SAFETY: numbers have no padding, so that every byte is initialised; as many bytes as the
+    // slice has, borrowed as it is.
     let bytes =
         unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast::<u8>(), size_of_val(numbers)) };
-    // The first byte is zero, and each of the others is as the one before it: a comparison at the speed of memory.
+    // The first byte is zero, and each of the others is as the one before it: a comparison at the
+    // speed of memory.
     match bytes {
         [first, rest @ ..] => *first == 0 && *rest == bytes[..rest.len()],
         [] => true,

@@ -71,7 +71,8 @@ impl Hook<'_, '_> {
         }
         self.gradient_norms.clear();
         if self.is_stopped {
-            // Now, while rows wait for what they missed: that is the state which a checkpoint goes on from to the same bits.
+            // Now, while rows wait for what they missed: that is the state which a checkpoint goes
+            // on from to the same bits.
             self.end(state)?;
             return Ok(ControlFlow::Break(()));
         }

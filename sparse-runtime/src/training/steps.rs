@@ -224,7 +224,8 @@ impl Plan<'_> {
             let began = Instant::now();
             let totals = steps.fit_epoch(model, &mut batches, start, totals, &mut hook)?;
             if hook.is_stopped {
-                // Ended within the epoch, of which everybody was told then: nobody is to take it for a whole one.
+                // Ended within the epoch, of which everybody was told then: nobody is to take it
+                // for a whole one.
                 return Ok(FitReport { epochs: hook.run.epochs, stopped: true });
             }
             let seconds = began.elapsed().as_secs_f64();

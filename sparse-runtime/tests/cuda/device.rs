@@ -112,7 +112,8 @@ pub(crate) fn count(of: Count) -> usize {
 
 /// A function that the emulation has beside those of the driver.
 fn function_of_emulation(name: &CStr) -> *mut c_void {
-    // SAFETY: a look-up by a name that ends with 0; the emulation was loaded for all of the process.
+    // SAFETY: a look-up by a name that ends with 0; the emulation was loaded for all of the
+    // process.
     let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     assert!(!function.is_null(), "the GPU is not emulated");
     function

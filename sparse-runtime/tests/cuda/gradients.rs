@@ -67,7 +67,8 @@ fn interactions_of_dense_rows_and_slopes() -> Result<(), CudaError> {
         let stored = rows([d, width], &mut numbers);
         let full = dense([n, d], &mut numbers);
         let mut nan = [full.values().to_vec(), v.values().to_vec(), grad.values().to_vec()];
-        // One of each is no number: in x, in what an element equal to 0 is multiplied by, and in the last row.
+        // One of each is no number: in x, in what an element equal to 0 is multiplied by, and in
+        // the last row.
         for (values, x) in nan.iter_mut().zip([f32::NAN, f32::INFINITY, f32::NAN]) {
             if let Some(last) = values.last_mut() {
                 *last = x;
@@ -141,7 +142,8 @@ fn rows_of_a_csr_go_back_to_where_they_were_taken() -> Result<(), CudaError> {
             if let Some(last) = grad.values_mut().last_mut() {
                 *last = f32::NAN;
             }
-            // In no order, most of them several times, some beyond the ends, and all of them the same or nowhere.
+            // In no order, most of them several times, some beyond the ends, and all of them the
+            // same or nowhere.
             let within = extent.min(9) as i64 + 3;
             let any = (0..n as i64).map(|at| (at * 37 + 11) % within - 1).collect();
             for ids in [any, vec![extent as i64 - 1; n], vec![extent as i64; n]] {

@@ -14,7 +14,8 @@ mod rules;
 mod updates;
 mod waiting;
 
-// What rules of the operator table can be applied to, and adversarial operands, as the oracle of the CPU's kernels has them.
+// What rules of the operator table can be applied to, and adversarial operands, as the oracle of
+// the CPU's kernels has them.
 #[path = "../../../tests/long/table/applications.rs"]
 #[allow(dead_code, reason = "the oracle uses all of it")]
 mod applications;

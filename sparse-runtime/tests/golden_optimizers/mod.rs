@@ -63,7 +63,8 @@ fn modes(case: &Value) -> &'static [LazyUpdate] {
     const ALL_ROWS: &[LazyUpdate] = &[LazyUpdate::Dense, LazyUpdate::Exact];
     const TOUCHED: &[LazyUpdate] = &[LazyUpdate::Touched];
     let lazy = match case["optimizer"].as_str().unwrap() {
-        // Their idle steps change nothing where there is no decay, and with decay their gradients are dense.
+        // Their idle steps change nothing where there is no decay, and with decay their gradients
+        // are dense.
         "adagrad" | "groupadagrad" => {
             return &[LazyUpdate::Dense, LazyUpdate::Exact, LazyUpdate::Touched];
         }

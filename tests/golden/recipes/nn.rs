@@ -76,7 +76,8 @@ pub(super) const RECIPES: &[(&str, Make)] = &[
 
 /// Rows of a table by ids. The reference clips ids for a dense table where `clips`, and refuses them for a row_sparse one.
 fn embedding(given: &Given<'_>, clips: bool) -> Recipe {
-    // The shape of the table says both, and its gradient stores the rows of the ids whatever is asked for.
+    // The shape of the table says both, and its gradient stores the rows of the ids whatever is
+    // asked for.
     given.integer("input_dim");
     given.integer("output_dim");
     given.flag("sparse_grad");

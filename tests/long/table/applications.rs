@@ -86,7 +86,8 @@ pub(crate) fn applications(
                 });
             let same = shapes.windows(2).all(|pair| pair[0] == pair[1]);
             let axes = axes_fit(&attributes, shapes.iter().map(Vec::len).max().unwrap_or(0));
-            // What a condition says of attributes; what it says of numbers is tried with each number.
+            // What a condition says of attributes; what it says of numbers is tried with each
+            // number.
             let ranks: Vec<usize> = shapes.iter().map(Vec::len).collect();
             let holds = signature.condition.is_none_or(|condition| {
                 let none = vec![None; shapes.len()];

@@ -138,8 +138,9 @@ fn check(case: &Case<'_>) -> usize {
         let Some(compiled) = &compiled else {
             return checked;
         };
-        // A refusal is an answer: a dense gradient of a table, a reason written in the row, or that no rule covers the
-        // storage of the gradient that arrives. What may not be refused is a dense gradient of a dense operand.
+        // A refusal is an answer: a dense gradient of a table, a reason written in the row, or that
+        // no rule covers the storage of the gradient that arrives. What may not be refused is a
+        // dense gradient of a dense operand.
         let errors: Vec<_> = compiled.errors().collect();
         let sparse = signature.operands[index] != Pattern::Array(Storage::Dense, false);
         if errors.iter().any(|error| match error.code {

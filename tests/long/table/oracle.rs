@@ -104,7 +104,8 @@ where
                 continue;
             }
             assert!(errors.is_empty(), "{context}: {errors:?}");
-            // An output that is the operand itself is copied: the application is the first operator.
+            // An output that is the operand itself is copied: the application is the first
+            // operator.
             let Some(&id) = compiled.plan.all.first() else { continue };
             let kernel = kernel_name(&compiled.graph, id).unwrap();
             if kernel != name {
@@ -180,7 +181,8 @@ fn compare<T: Float>(
     assert_eq!(found.len(), expected.values.len(), "{context}");
     let sparse = signature.result != Storage::Dense;
     for (place, (&found, &value)) in found.iter().zip(&expected.values).enumerate() {
-        // Sparse results of these families are computed where the operands are stored, and nowhere else.
+        // Sparse results of these families are computed where the operands are stored, and nowhere
+        // else.
         let (value, must_be_stored) = match operator.kind {
             Kind::Binary(BinaryFamily::Union, _)
                 if sparse && !signature.operands.contains(&Pattern::Scalar) =>

@@ -62,7 +62,8 @@ fn values_and_gradients_stay_what_they_are() {
     let mut trained = 0;
     for seed in 0..600 {
         let text = random(&mut Numbers(seed));
-        // Where no gradient is offered, or it would be dense, the dense parameters, or the values alone.
+        // Where no gradient is offered, or it would be dense, the dense parameters, or the values
+        // alone.
         let values = text.replace("= param ", "= param(frozen) ");
         let values = values.split_once("loss ").map_or("", |(head, _)| head);
         let plain = compile_plain(&text).or_else(|| compile_plain(&freeze(&text, "t")));

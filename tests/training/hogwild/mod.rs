@@ -65,7 +65,8 @@ fn threads_that_name_rows_of_their_own_make_the_weights_of_one() {
         alone.iter().all(|weight| weight.abs() < 2.0) && alone.iter().any(|weight| *weight != 0.0)
     );
     assert_eq!(weights(Hogwild::threads(2)), alone);
-    // A copy is merged 57 times, which adds a change and rounds twice, each time by at most 2⁻²³ of numbers below 2.
+    // A copy is merged 57 times, which adds a change and rounds twice, each time by at most 2⁻²³ of
+    // numbers below 2.
     let copied = weights(Hogwild::threads(2).hot_rows(32).merge_every(16));
     let far = copied.iter().zip(&alone).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     assert!(far > 0.0 && far < 57.0 * 4.0 * f32::EPSILON, "{far}");
@@ -93,8 +94,8 @@ fn the_loss_falls_as_on_one_thread() {
             let (_, by_one) = loss(Some(ways));
             assert!((by_one - alone).abs() < 1e-5, "{rule:?}, {ways:?}: {by_one}, alone {alone}");
         }
-        // That it falls is all that holds however threads are scheduled: one may stand still for as long as another makes an epoch, and
-        // then overwrites weights with older ones.
+        // That it falls is all that holds however threads are scheduled: one may stand still for as
+        // long as another makes an epoch, and then overwrites weights with older ones.
         for ways in [Hogwild::threads(2), Hogwild::threads(3).hot_rows(100).merge_every(16)] {
             let (_, together) = loss(Some(ways));
             assert!(together < at_first, "{rule:?}, {ways:?}: {together} after {at_first}");

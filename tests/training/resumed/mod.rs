@@ -114,7 +114,8 @@ fn a_killed_process_leaves_a_whole_checkpoint() {
             assert_eq!(process.try_wait().unwrap(), None, "ended without a checkpoint");
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        // Under load a process may be killed before it trains: every tenth is let go on until it has saved once more, or has ended.
+        // Under load a process may be killed before it trains: every tenth is let go on until it
+        // has saved once more, or has ended.
         let before = saved_at(&path);
         while kill % 10 == 9 && saved_at(&path) == before && process.try_wait().unwrap().is_none() {
             std::thread::sleep(std::time::Duration::from_millis(1));

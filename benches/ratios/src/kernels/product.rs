@@ -34,7 +34,8 @@ fn gigaflops(x: &Csr, width: usize) -> Workload<'_> {
 fn product(x: &Csr, width: usize) -> Result<Workload<'_>, Error> {
     let arrays = Arrays::of(x)?;
     let (n_rows, n_cols) = (x.n_rows(), x.n_cols());
-    // The same memory for all that read rows: where it begins within a line of the cache decides as much as the loop.
+    // The same memory for all that read rows: where it begins within a line of the cache decides as
+    // much as the loop.
     let rhs = Rc::new(dense([n_cols, width], 2));
     // Faer and nalgebra hold matrices by columns.
     let by_columns = transposed(rhs.values(), width);

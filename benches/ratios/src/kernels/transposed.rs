@@ -87,11 +87,13 @@ fn gigaflops(x: &Csr, width: usize) -> Workload<'_> {
 fn product(x: &Csr, width: usize) -> Result<Workload<'_>, Error> {
     let arrays = Arrays::of(x)?;
     let (n_rows, n_cols) = (x.n_rows(), x.n_cols());
-    // The same memory for all that read rows: where it begins within a line of the cache decides as much as the loop.
+    // The same memory for all that read rows: where it begins within a line of the cache decides as
+    // much as the loop.
     let rhs = Rc::new(dense([n_rows, width], 2));
     let by_columns = transposed(rhs.values(), width);
     let size = n_cols * width;
-    // Others have a row for every column: those that do not occur are zero, and leave the sum as it is.
+    // Others have a row for every column: those that do not occur are zero, and leave the sum as it
+    // is.
     let of_columns = move |out: &Vec<f32>| {
         sum(out.iter().enumerate().map(|(i, &value)| (i % n_cols * width + i / n_cols, value)))
     };

@@ -26,14 +26,16 @@ pub fn parse(text: &[u8]) -> Option<Rows> {
 /// Reads text by a function that reads entries, given the place of one behind which there are [`SLACK`] bytes.
 #[inline(always)]
 fn read(text: &[u8], entry: impl Fn(&[u8], usize) -> Option<(u64, f32, usize)>) -> Option<Rows> {
-    // The shortest entry has four bytes: with so much room, which is not there before it is written to, no place is looked for.
+    // The shortest entry has four bytes: with so much room, which is not there before it is written
+    // to, no place is looked for.
     let (mut labels, mut indptr) = (Vec::new(), vec![0]);
     let (mut columns, mut values) =
         (Vec::with_capacity(text.len() / 4 + 1), Vec::with_capacity(text.len() / 4 + 1));
     large_pages(&columns);
     large_pages(&values);
     let mut n = 0;
-    // SAFETY: no more is read than `SLACK` bytes behind `at`, and no more entries are written than there is room for.
+    // SAFETY: no more is read than `SLACK` bytes behind `at`, and no more entries are written than
+    // there is room for.
     let done = unsafe {
         let (columns, values): (*mut u32, *mut f32) = (columns.as_mut_ptr(), values.as_mut_ptr());
         let last = text.len().saturating_sub(SLACK);
@@ -125,7 +127,8 @@ const SLACK: usize = 64;
 /// There are [`SLACK`] bytes from `at` on.
 #[inline(always)]
 unsafe fn entry(text: &[u8], at: usize) -> Option<(u64, f32, usize)> {
-    // SAFETY: as the caller says: at most eight digits, a colon, a digit, a point and sixteen bytes are looked at.
+    // SAFETY: as the caller says: at most eight digits, a colon, a digit, a point and sixteen bytes
+    // are looked at.
     unsafe {
         let byte = |at: usize| *text.get_unchecked(at);
         let word = |at: usize| text.as_ptr().add(at).cast::<u64>().read_unaligned();
@@ -159,7 +162,8 @@ unsafe fn entry(text: &[u8], at: usize) -> Option<(u64, f32, usize)> {
             * POWERS[m as usize]
             + value_of(low);
         let value = mantissa as i64 as f64 / POWERS_OF_TEN.get_unchecked(count);
-        // Exact but for numbers of more digits, and for those halfway between two `f32`, where a second rounding may go wrong.
+        // Exact but for numbers of more digits, and for those halfway between two `f32`, where a
+        // second rounding may go wrong.
         if mantissa > 1 << 53 || value.to_bits() & ((1 << 29) - 1) == 1 << 28 {
             let value = std::str::from_utf8(&text[colon + 1..end]).ok()?.parse().ok()?;
             return Some((index, value, end));
@@ -208,7 +212,8 @@ mod vectors {
     #[target_feature(enable = "avx2,bmi1,bmi2")]
     #[inline]
     unsafe fn decimal(text: &[u8], at: usize) -> Option<(u64, f32, usize)> {
-        // SAFETY: as the caller says: at most 32 bytes from `at` on are looked at, and 16 before what lies among them.
+        // SAFETY: as the caller says: at most 32 bytes from `at` on are looked at, and 16 before
+        // what lies among them.
         unsafe {
             let text = text.as_ptr().add(at);
             let byte = |at: u32| *text.add(at as usize);

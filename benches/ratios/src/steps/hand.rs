@@ -503,8 +503,8 @@ impl Batches {
                     self.touched.reserve(columns.len() + 1);
                     let (touched, mut len) = (self.touched.as_mut_ptr(), self.touched.len());
                     for (&column, value) in columns.iter().zip(values) {
-                        // Whether a column is new is chance, so that nothing branches on it: there is always a new place, and who has one already
-                        // leaves it for the next.
+                        // Whether a column is new is chance, so that nothing branches on it: there
+                        // is always a new place, and who has one already leaves it for the next.
                         // SAFETY: as in `product`; there is room for one place more than columns.
                         unsafe {
                             let slot = &mut block_of_slot::<STRIDE>(table, column)[STRIDE - 1];

@@ -174,7 +174,8 @@ impl<const PARTS: usize> ByHand<PARTS> {
         grad: f32,
         by: &[f32; SIZE],
     ) {
-        // SAFETY: a table has `PARTS` blocks for each column, that of weights as many numbers as there are from one to the next.
+        // SAFETY: a table has `PARTS` blocks for each column, that of weights as many numbers as
+        // there are from one to the next.
         let (w, v) = unsafe {
             let v = v.as_mut_ptr().add(column * PARTS * SIZE).cast::<[[f32; SIZE]; PARTS]>();
             let w = w.as_mut_ptr().add(column * from_weight_to_weight);

@@ -17,7 +17,8 @@ pub fn update_all<const BLOCK: usize, const STRIDE: usize, R: Rule<BLOCK>>(
         return unsafe { sixteen::update_all::<BLOCK, STRIDE, R>(rule, table, n, entry) };
     }
     for (column, grad) in (0..n).map(entry) {
-        // SAFETY: callers have the columns from a `Csr`, which holds them below its width, for which the table was made.
+        // SAFETY: callers have the columns from a `Csr`, which holds them below its width, for
+        // which the table was made.
         rule.update(unsafe { block::<BLOCK, STRIDE>(table, column) }, grad);
     }
 }

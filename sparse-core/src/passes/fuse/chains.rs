@@ -235,7 +235,8 @@ fn reads(graph: &Graph, values: &[ValueId]) -> Option<Vec<ChainRead>> {
     let gives_pattern = |read: &ChainRead| {
         read.reach == Reach::Element && graph.storage(read.value) == graph.storage(result)
     };
-    // A csr of the batch may be rows of a larger one, here and there. There is one at most, whose pattern the others have.
+    // A csr of the batch may be rows of a larger one, here and there. There is one at most, whose
+    // pattern the others have.
     let of_batch = |read: &ChainRead| gives_pattern(read) && graph.apply_of(read.value).is_none();
     let first = reads.iter().position(of_batch).or_else(|| reads.iter().position(gives_pattern))?;
     reads.swap(0, first);

@@ -128,7 +128,8 @@ fn each_rewrite_is_found_and_applied() {
 #[test]
 fn rewrites_that_cost_more_or_say_something_else_are_left() {
     for lines in [
-        // As wide a result as the rows are long; a dense factor; other users, who need the scaled value anyway.
+        // As wide a result as the rows are long; a dense factor; other users, who need the scaled
+        // value anyway.
         "u = multiply(x, 2)\no = dot(u, q)",
         "u = multiply(a, 2)\no = dot(u, v)",
         "u = multiply(x, 2)\ns = dot(u, v)\nt = sum(u, axis = 1, keepdims = true)\no = add(s, t)",

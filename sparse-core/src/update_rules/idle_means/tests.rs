@@ -89,7 +89,8 @@ impl<R: UpdateRule, T: Float> Pair<R, T> {
     fn idle(&mut self, gap: u64) -> (f64, f64, Vec<f64>) {
         let mut state = <R::Step<f64> as Step<f64>>::State::default();
         state.values_mut().zip(self.state.values()).for_each(|(to, from)| *to = from.as_f64());
-        // A weight whose moves do not depend on it is not in them, and so what is too little for it is not lost.
+        // A weight whose moves do not depend on it is not in them, and so what is too little for it
+        // is not lost.
         let start = if Self::IS_MOVED_ALONE { self.weight.as_f64() } else { 0.0 };
         let (mut weight, mut path) = (self.weight.as_f64() - start, 0.0);
         let end = self.clock + gap;
@@ -119,7 +120,8 @@ impl<R: UpdateRule, T: Float> Pair<R, T> {
         self.settled = self.clock;
         let ulp = T::epsilon().as_f64();
         let found = self.weight.as_f64();
-        // A weight of `ftml` is a quotient that is made anew at every step, and does not stay to the bit.
+        // A weight of `ftml` is a quotient that is made anew at every step, and does not stay to
+        // the bit.
         let made_anew =
             if R::NAME == "ftml" { f64::EPSILON * (steps.1 - steps.0) as f64 } else { 0.0 };
         let allowed = (4.0 * ulp + made_anew) * weight.abs() + 1e-6 * path;

@@ -119,7 +119,8 @@ pub(super) fn read_pieces<T: Float>(
     team::each(readings, |_, reading| reading.read(&shared));
     let placed = shared.next.into_inner();
     let (_, taken) = shared.room.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // SAFETY: had a thread panicked this would not be reached: what was taken was filled by who took it.
+    // SAFETY: had a thread panicked this would not be reached: what was taken was filled by who
+    // took it.
     unsafe { rows.extend_into_room(taken) };
     let mut found = Vec::new();
     for reading in readings {

@@ -236,7 +236,8 @@ impl<T: Float> Rows<T> {
         if self.values.len() == start {
             return Ok(rest);
         }
-        // The first index of a row is its smallest and the last its largest: no other need be looked at.
+        // The first index of a row is its smallest and the last its largest: no other need be
+        // looked at.
         let [first, last] = [start, self.values.len() - 1].map(|at| match &self.columns {
             ColumnIds::U32(columns) => u64::from(columns[at].wrapping_add(self.first as u32)),
             ColumnIds::U64(columns) => columns[at].wrapping_add(self.first),

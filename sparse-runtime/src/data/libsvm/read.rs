@@ -329,7 +329,8 @@ impl<'a, T: Float> Parsing<'a, T> {
         self.make_room(text);
         let mut rest = text;
         while !rest.is_empty() {
-            // A fault is found before all of a long text is read, and its line is counted from near by.
+            // A fault is found before all of a long text is read, and its line is counted from near
+            // by.
             let head = lines_up_to(rest, 8 * BLOCK_BYTES);
             self.lines_of_threads(head)?;
             rest = &rest[head.len()..];
@@ -375,7 +376,8 @@ impl<'a, T: Float> Parsing<'a, T> {
                 self.note(text, lines, lines_of_piece(text, piece).start, faults, needs_base_one)?;
             }
             if end < n_pieces {
-                // There was no room for it, or it is the first with wide columns: these rows grow, and become wide.
+                // There was no room for it, or it is the first with wide columns: these rows grow,
+                // and become wide.
                 let start = lines_of_piece(text, end).start;
                 self.grow_for(&text[start..])?;
                 let faults = parse(&mut self.rows, end);

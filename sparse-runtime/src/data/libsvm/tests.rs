@@ -103,7 +103,8 @@ fn indices_beyond_32_bits() {
 
 #[test]
 fn a_base_found_late_holds_for_all() {
-    // Several blocks for several threads; the index that tells comes in one of them, the wide one in another.
+    // Several blocks for several threads; the index that tells comes in one of them, the wide one
+    // in another.
     const WIDE: u64 = 1 << 33;
     let n_lines = 3 << 20 >> 2;
     for (zero, wide) in [(0, None), (n_lines - 1, Some(1)), (n_lines / 2, Some(n_lines - 1))] {

@@ -202,7 +202,8 @@ mod vectors {
     #[inline]
     fn entry<T: Float>(bytes: &Around) -> Option<(u64, T, usize)> {
         let byte = |at: usize| bytes[(BEFORE + at) % bytes.len()];
-        // What the next entry waits for is where this one ends: found without any branch, and before anything is looked at.
+        // What the next entry waits for is where this one ends: found without any branch, and
+        // before anything is looked at.
         let colon = others(bytes);
         let after_index = colon & colon.wrapping_sub(1);
         let n = colon.trailing_zeros() as usize;

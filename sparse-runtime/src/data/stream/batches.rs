@@ -263,7 +263,8 @@ impl<'b, T: Float> BatchSource<'b, T> for StreamBatch<'b, T> {
                 ColumnValues::Dense(dense) => {
                     let size = shape.row_size();
                     let range = self.first * size..(self.first + self.len) * size;
-                    // As many values as the shape says: the column has `row_size` of it a row, which `bind` checked.
+                    // As many values as the shape says: the column has `row_size` of it a row,
+                    // which `bind` checked.
                     Ok(DenseView::table(shape.with_n_rows(self.len), &dense.values()[range]))
                 }
                 _ => Err(wrong_position(index, "dense array of numbers").into()),

@@ -116,7 +116,8 @@ impl Sizes {
     /// Determined by the size of the buffer alone: the order of an epoch follows from them.
     fn of_buffer(bytes: usize) -> Self {
         let block = (bytes / 256).clamp(4 << 10, 1 << 20);
-        // Of each parser there may be two blocks of text and two of rows, which may take three times the bytes.
+        // Of each parser there may be two blocks of text and two of rows, which may take three
+        // times the bytes.
         let max_parsers = (bytes / 4 / (8 * block)).max(1);
         Sizes { buffer: bytes, block, pool: bytes / 4, line: bytes / 8, max_parsers }
     }

@@ -208,7 +208,8 @@ impl<T: Float, F: RowFormat<T> + Clone> Stream<F, T> {
             let source =
                 self.source(survey_format.unwrap_or_else(|| format.clone()), None, files.clone())?;
             let (survey, of_units, seen) = survey(&Arc::new(source), finds_classes)?;
-            // A row that is only found to be wrong once base and width are known would be counted and then skipped.
+            // A row that is only found to be wrong once base and width are known would be counted
+            // and then skipped.
             let counts = is_known || self.options.on_error == OnError::Fail;
             n_rows = counts.then_some(survey.n_rows);
             rows = counts.then_some(of_units);

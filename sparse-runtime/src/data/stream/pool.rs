@@ -337,7 +337,8 @@ fn copy_rows<T: Float>(
         n += part.n_rows;
     }
     let place = |row: usize| {
-        // The last block that starts at or before it: those without rows start where the next one does.
+        // The last block that starts at or before it: those without rows start where the next one
+        // does.
         let part = starts.partition_point(|&start| start <= row) - 1;
         (part, row - starts[part])
     };

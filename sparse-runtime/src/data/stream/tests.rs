@@ -154,7 +154,8 @@ fn an_epoch_goes_on_from_any_batch() {
         let whole = open(&[&file], 2);
         let (expected, n_padding) = epoch(&mut whole.batches(INPUTS, &options).unwrap(), 4);
         for batch in [0, 1, 250, expected.len() as u64 - 1, expected.len() as u64] {
-            // A stream that knows nothing has to read what is before; one that knows the sizes has not.
+            // A stream that knows nothing has to read what is before; one that knows the sizes has
+            // not.
             for data in [&open(&[&file], 1), &whole] {
                 let mut batches = data.batches(INPUTS, &options).unwrap();
                 batches.seek(Position { epoch: 4, batch }).unwrap();

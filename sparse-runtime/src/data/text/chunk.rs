@@ -403,7 +403,8 @@ impl<T: Float> CsrChunk<T> {
 
     /// The width: as declared, or one past the largest column.
     fn into_csr(self) -> Csr<T> {
-        // Indices are below 2^63; a width that this machine cannot address is refused by whoever allocates for it.
+        // Indices are below 2^63; a width that this machine cannot address is refused by whoever
+        // allocates for it.
         let width = || usize::try_from(self.largest().map_or(0, |largest| largest + 1));
         let n_cols = self.n_cols.unwrap_or_else(|| width().unwrap_or(usize::MAX));
         match self.ids {

@@ -59,8 +59,8 @@ impl<T: Stored> Download<T> {
         }
         let from = from.address_on(&self.gpu)?;
         self.gpu.enter()?;
-        // SAFETY: within the pinned memory, as was just checked, which is there until the event, for which `drop` waits, and is read after it
-        // only: `wait` borrows it.
+        // SAFETY: within the pinned memory, as was just checked, which is there until the event,
+        // for which `drop` waits, and is read after it only: `wait` borrows it.
         let to =
             unsafe { std::slice::from_raw_parts_mut(self.pinned.start.as_ptr().add(start), bytes) };
         // SAFETY: there are as many bytes on the GPU.
@@ -78,7 +78,8 @@ impl<T: Stored> Download<T> {
     pub(crate) fn wait(&self) -> Result<&[T], CudaError> {
         self.gpu.reach(&self.copied, self.mark)?;
         let len = self.len();
-        // SAFETY: the memory was written when it was allocated, it is aligned to a page, and no copy writes there any more.
+        // SAFETY: the memory was written when it was allocated, it is aligned to a page, and no
+        // copy writes there any more.
         Ok(unsafe { std::slice::from_raw_parts(self.pinned.start.as_ptr().cast(), len) })
     }
 }

@@ -331,7 +331,8 @@ struct Context {
     handle: sys::CUcontext,
 }
 
-// SAFETY: the driver's contexts may be used from any thread; each call is preceded by `enter` on its thread.
+// SAFETY: the driver's contexts may be used from any thread; each call is preceded by `enter` on
+// its thread.
 unsafe impl Send for Context {}
 // SAFETY: as above; the driver has locks of its own.
 unsafe impl Sync for Context {}

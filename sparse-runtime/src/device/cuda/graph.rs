@@ -124,7 +124,8 @@ impl Recording {
 
     fn launch_each(&mut self) -> Result<(), CudaError> {
         let mut launches = self.nodes[..self.len].iter_mut();
-        // SAFETY: what is recorded is what `Launch::launch` was called for, by somebody who sees to it.
+        // SAFETY: what is recorded is what `Launch::launch` was called for, by somebody who sees to
+        // it.
         launches.try_for_each(|node| unsafe { node.call.launch(&self.gpu) })
     }
 }
@@ -201,7 +202,8 @@ struct Graph {
     executable: Option<sys::CUgraphExec>,
 }
 
-// SAFETY: graphs may be used from any thread by one at a time, as they are: they are borrowed exclusively by whoever uses them.
+// SAFETY: graphs may be used from any thread by one at a time, as they are: they are borrowed
+// exclusively by whoever uses them.
 unsafe impl Send for Graph {}
 // SAFETY: as above; nothing is done with one that is shared.
 unsafe impl Sync for Graph {}
@@ -221,7 +223,8 @@ impl Graph {
             launch
                 .call
                 .with_parameters(|parameters| {
-                    // SAFETY: the graph is there, as is the node before this one; the call copies the parameters, whose arguments are those of the kernel.
+                    // SAFETY: the graph is there, as is the node before this one; the call copies
+                    // the parameters, whose arguments are those of the kernel.
                     unsafe {
                         sys::cuGraphAddKernelNode_v2(
                             &mut node, handle, before, n_before, parameters,
@@ -252,8 +255,9 @@ impl Graph {
             launch
                 .call
                 .with_parameters(|parameters| {
-                    // SAFETY: the node is one of the graph that was made executable, which is there; launches of it that were asked for before keep
-                    // what they have, and the call copies the parameters.
+                    // SAFETY: the node is one of the graph that was made executable, which is
+                    // there; launches of it that were asked for before keep what they have, and the
+                    // call copies the parameters.
                     unsafe { sys::cuGraphExecKernelNodeSetParams_v2(executable, *node, parameters) }
                 })
                 .result()
@@ -264,7 +268,8 @@ impl Graph {
 
     fn launch(&self, gpu: &Gpu) -> Result<(), CudaError> {
         let Some(executable) = self.executable else { return Ok(()) };
-        // SAFETY: the graph is there. What its kernels read and write is that of launches, which `Launch::launch` was called for.
+        // SAFETY: the graph is there. What its kernels read and write is that of launches, which
+        // `Launch::launch` was called for.
         unsafe { sys::cuGraphLaunch(executable, gpu.launches()) }
             .result()
             .map_err(refused("cuGraphLaunch"))
@@ -273,8 +278,8 @@ impl Graph {
 
 impl Drop for Graph {
     fn drop(&mut self) {
-        // SAFETY: made by `new`, and nobody has them any more; launches that were asked for are made before the driver frees them. A failure leaves nothing
-        // to be done.
+        // SAFETY: made by `new`, and nobody has them any more; launches that were asked for are
+        // made before the driver frees them. A failure leaves nothing to be done.
         unsafe {
             if let Some(executable) = self.executable {
                 let _ = sys::cuGraphExecDestroy(executable);

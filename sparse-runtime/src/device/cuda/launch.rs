@@ -18,7 +18,8 @@ pub(crate) struct Kernel {
     pub(super) _module: Arc<Module>,
 }
 
-// SAFETY: a function may be launched from any thread as long as its module is there, which `_module` sees to.
+// SAFETY: a function may be launched from any thread as long as its module is there, which
+// `_module` sees to.
 unsafe impl Send for Kernel {}
 // SAFETY: as above.
 unsafe impl Sync for Kernel {}
@@ -127,8 +128,9 @@ impl Call {
         gpu.enter()?;
         let mut addresses = self.addresses();
         let ([x, y, threads], kernel) = (self.grid, &*self.kernel);
-        // SAFETY: the arguments are of the kernel's types, which builds with debug assertions compare, and outlive the call, which
-        // copies them; hosts of CUDA are little-endian, so that the first bytes of each are the number. The rest the caller sees to.
+        // SAFETY: the arguments are of the kernel's types, which builds with debug assertions
+        // compare, and outlive the call, which copies them; hosts of CUDA are little-endian, so
+        // that the first bytes of each are the number. The rest the caller sees to.
         unsafe {
             result::launch_kernel(
                 kernel.function,

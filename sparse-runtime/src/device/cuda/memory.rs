@@ -66,7 +66,8 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         if self.gpu.enter().is_ok() {
-            // SAFETY: allocated by `allocate` on the same stream, and nobody has it any more. A failure leaves nothing to be done.
+            // SAFETY: allocated by `allocate` on the same stream, and nobody has it any more. A
+            // failure leaves nothing to be done.
             let _ = unsafe { result::free_async(self.address, self.gpu.stream()) };
         }
     }
@@ -100,7 +101,8 @@ impl<T: Stored> CudaBuffer<T> {
             return Ok(());
         };
         gpu.enter()?;
-        // SAFETY: there is room for `len` elements, and memory that is not pinned is copied away before the call returns.
+        // SAFETY: there is room for `len` elements, and memory that is not pinned is copied away
+        // before the call returns.
         unsafe { result::memcpy_htod_async(memory.address, values, gpu.stream()) }
             .map_err(|error| CudaError::Copy { arrays: [what].into(), code: error.0 })?;
         gpu.copying(&[what]);
@@ -124,7 +126,8 @@ impl<T: Stored> CudaBuffer<T> {
         };
         memory.gpu.enter()?;
         let address = memory.address + (start * size_of::<T>()) as u64;
-        // SAFETY: the run is within the elements, for which there is room, and memory that is not pinned is copied away before the call returns.
+        // SAFETY: the run is within the elements, for which there is room, and memory that is not
+        // pinned is copied away before the call returns.
         unsafe { result::memcpy_htod_async(address, values, memory.gpu.stream()) }
             .map_err(|error| CudaError::Copy { arrays: [what].into(), code: error.0 })?;
         memory.gpu.copying(&[what]);
@@ -216,7 +219,8 @@ impl<T: Stored> CudaBuffer<T> {
         let Some(gpu) = &self.gpu else { return Ok(values) };
         gpu.enter()?;
         if let Some(memory) = self.memory.as_ref().filter(|_| self.len * size_of::<T>() > 0) {
-            // SAFETY: there are `len` elements, and `values` is not touched until the stream was waited for.
+            // SAFETY: there are `len` elements, and `values` is not touched until the stream was
+            // waited for.
             unsafe { result::memcpy_dtoh_async(&mut values, memory.address, gpu.stream()) }
                 // What failed before says more.
                 .map_err(|error| gpu.first_of(refused("cuMemcpyDtoHAsync")(error)))?;
@@ -254,7 +258,8 @@ impl<'a, T: Stored> CudaSlice<'a, T> {
         let Some(memory) = self.memory.filter(|_| bytes > 0) else { return Ok(()) };
         memory.gpu.enter()?;
         let address = memory.address + self.start as u64;
-        // SAFETY: there are `len` elements from the start of the run. The zero of every element type has no bits.
+        // SAFETY: there are `len` elements from the start of the run. The zero of every element
+        // type has no bits.
         unsafe { result::memset_d8_async(address, 0, bytes, memory.gpu.stream()) }
             .map_err(refused("cuMemsetD8Async"))
     }

@@ -43,7 +43,8 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // SAFETY: allocated by `allocate`, and no copy reads or writes it, for which its owner waited. A failure leaves nothing to be done.
+        // SAFETY: allocated by `allocate`, and no copy reads or writes it, for which its owner
+        // waited. A failure leaves nothing to be done.
         let _ = unsafe { result::free_host(self.start.as_ptr().cast::<c_void>()) };
     }
 }

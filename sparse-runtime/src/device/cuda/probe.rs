@@ -31,15 +31,16 @@ pub struct CudaDeviceInfo {
 /// [`CudaError`], which says what is missing and what to do.
 pub fn probe() -> Result<CudaInfo, CudaError> {
     // Before any other call: those panic where the library is missing.
-    // SAFETY: loads a shared library by the driver's name and nothing else, which runs the library's initialisers, as
-    // every use of CUDA does.
+    // SAFETY: loads a shared library by the driver's name and nothing else, which runs the
+    // library's initialisers, as every use of CUDA does.
     if !unsafe { sys::is_culib_present() } {
         return Err(CudaError::LibraryMissing);
     }
     result::init().map_err(refused("cuInit"))?;
 
     let mut version = 0;
-    // SAFETY: the library is there, and the call writes one `int` to the address given, which is one.
+    // SAFETY: the library is there, and the call writes one `int` to the address given, which is
+    // one.
     unsafe { sys::cuDriverGetVersion(&mut version) }
         .result()
         .map_err(refused("cuDriverGetVersion"))?;

@@ -38,7 +38,8 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // SAFETY: created by `open`, and nobody has it any more. What was asked for is done before the driver frees it.
+        // SAFETY: created by `open`, and nobody has it any more. What was asked for is done before
+        // the driver frees it.
         let _ = unsafe { result::stream::destroy(self.handle) };
     }
 }
@@ -77,7 +78,8 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        // SAFETY: created by `new`, and nobody has it any more; a stream that waits for it goes on doing so.
+        // SAFETY: created by `new`, and nobody has it any more; a stream that waits for it goes on
+        // doing so.
         let _ = unsafe { result::event::destroy(self.handle) };
     }
 }

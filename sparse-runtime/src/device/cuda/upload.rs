@@ -118,8 +118,9 @@ impl Upload {
             };
         };
         assert!(span.start + bytes <= self.bytes, "a span of another block");
-        // SAFETY: within the block, as was just checked, and aligned, as it is to `ALIGNMENT`; any bits that were written once are an
-        // element. The block is borrowed exclusively, and no copy reads it, for which `begin` has waited.
+        // SAFETY: within the block, as was just checked, and aligned, as it is to `ALIGNMENT`; any
+        // bits that were written once are an element. The block is borrowed exclusively, and no
+        // copy reads it, for which `begin` has waited.
         unsafe {
             std::slice::from_raw_parts_mut(pinned.start.as_ptr().add(span.start).cast(), span.len)
         }
@@ -139,7 +140,8 @@ impl Upload {
         // SAFETY: the block has as many bytes, written once at least.
         let block = unsafe { std::slice::from_raw_parts(pinned.start.as_ptr(), self.bytes) };
         if !block.is_empty() {
-            // SAFETY: there is room, and the pinned block stays as it is until `copied`, for which `begin` and `drop` wait.
+            // SAFETY: there is room, and the pinned block stays as it is until `copied`, for which
+            // `begin` and `drop` wait.
             unsafe { result::memcpy_htod_async(memory.address(), block, copies.handle) }.map_err(
                 |error| CudaError::Copy { arrays: self.arrays.as_slice().into(), code: error.0 },
             )?;
@@ -176,7 +178,8 @@ impl Upload {
 impl Drop for Upload {
     fn drop(&mut self) {
         if self.gpu.enter().is_ok() {
-            // The copy reads memory that is given back, and writes to memory that is. A failure leaves nothing to be done.
+            // The copy reads memory that is given back, and writes to memory that is. A failure
+            // leaves nothing to be done.
             let _ = self.copied.synchronize();
         }
     }

@@ -106,7 +106,8 @@ pub(in crate::kernels) fn of_csr<T: GpuFloat>(
             let launch = launch.reads(occurrences.entries()).reads(occurrences.rows());
             let launch = launch.reads(x.values()).size(n_rows).size(usize::from(largest));
             let blocks = Blocks::of(columns.len(), THREADS as usize, THREADS);
-            // SAFETY: runs, entries and rows are those of `x`, of whose columns `out` has an element each.
+            // SAFETY: runs, entries and rows are those of `x`, of whose columns `out` has an
+            // element each.
             return unsafe { launch.writes(out).size(columns.len()).launch(blocks) };
         }
         let out = out.reset_on(gpu, shape)?;

@@ -30,7 +30,8 @@ pub(crate) fn correct<T: GpuFloat>(
         let launch = launch.reads(row_weights.map_or_else(CudaSlice::default, |of| of.values()));
         let launch = kept.given_to(launch).writes(derivatives).size(k).size(derivatives.len());
         let launch = launch.f64(1.0 / n_rows.max(1) as f64);
-        // SAFETY: there are a weight and a sample for each row, and derivatives of each sample, as many as a row has.
+        // SAFETY: there are a weight and a sample for each row, and derivatives of each sample, as
+        // many as a row has.
         unsafe { launch.launch(Blocks::of(derivatives.len(), THREADS as usize, THREADS)) }
     });
     are_of_rows.then_some(())

@@ -167,7 +167,8 @@ pub(in crate::kernels) fn write<T: GpuFloat>(
     number.fill_bytes(0)?;
     let each = Blocks::of(n_rows + 1, THREADS as usize, THREADS);
     let launch = source.read_by(kernel("count_entries")?);
-    // SAFETY: a source reads its operands, whose rows are those of the result as its name says; there is a count for each row and one more.
+    // SAFETY: a source reads its operands, whose rows are those of the result as its name says;
+    // there is a count for each row and one more.
     unsafe { launch.writes(counts.as_slice()).size(n_rows).launch(each) }?;
     super::occurrences::sum_up(gpu, counts.as_slice(), totals)?;
     let indptr = out.make_row_pointers(gpu, n_rows)?;

@@ -132,8 +132,10 @@ pub(crate) fn compute<T: GpuFloat, V: Factor<T>>(
         let launch = launch.writes(scores).writes(gradient);
         let launch = of.kept.given_to(launch);
         let launch = launch.size(n_rows).size(k).size(run.rows).f64(1.0 / n_rows.max(1) as f64);
-        // SAFETY: columns are below the rows of the weights, as many as those of the factors, whose sums have room for each row; there are a bias and a result for each score, a label for each score or row,
-        // a weight for each row, and a sum for each part; where derivatives are kept, there is a sample for each row, with one for each score.
+        // SAFETY: columns are below the rows of the weights, as many as those of the factors, whose
+        // sums have room for each row; there are a bias and a result for each score, a label for
+        // each score or row, a weight for each row, and a sum for each part; where derivatives are
+        // kept, there is a sample for each row, with one for each score.
         unsafe { launch.launch(run.blocks()) }?;
         mean_of_parts(gpu, mean, partial.as_slice(), n_rows)
     });

@@ -143,8 +143,9 @@ pub(crate) fn compute<T: GpuFloat>(
         let launch = loss.numbers().read_by(launch).writes(partial.as_slice());
         let launch = launch.writes(scores).writes(gradient);
         let launch = launch.size(n_rows).size(run.rows).f64(1.0 / n_rows.max(1) as f64);
-        // SAFETY: for ids beyond their tables nothing is read; rows of inner products have `width` elements, as do those of the derivatives, and
-        // other rows one; there are an id of each list, a label, a weight and a result for each row, and a sum for each part.
+        // SAFETY: for ids beyond their tables nothing is read; rows of inner products have `width`
+        // elements, as do those of the derivatives, and other rows one; there are an id of each
+        // list, a label, a weight and a result for each row, and a sum for each part.
         unsafe { launch.launch(run.blocks()) }?;
         mean_of_parts(gpu, mean, partial.as_slice(), n_rows)
     });

@@ -116,7 +116,8 @@ impl Occurrences {
         self.rows.resize_for_overwrite(gpu, n, SORTED)?;
         let warps = Blocks::of(x.n_rows(), THREADS as usize / 32, THREADS);
         let words = [("ID", Word::Name(x.columns().type_name()))];
-        // SAFETY: there is a row and a number for each entry, and the rows of a view are all of its entries.
+        // SAFETY: there is a row and a number for each entry, and the rows of a view are all of its
+        // entries.
         unsafe {
             Launch::new(gpu, gpu.kernel(&unit(&words), "number_entries")?)
                 .reads(x.starts())
@@ -166,7 +167,8 @@ impl Occurrences {
         let launch = launch.size(n_stored).size(bound).writes(list.as_slice());
         let launch = launch.writes(self.rows.as_slice()).writes(self.entries.as_slice());
         let warps = Blocks::of(x.n_rows(), THREADS as usize / 32, THREADS);
-        // SAFETY: there is an id, a row and a number for each entry, and the rows of a view are all of its entries.
+        // SAFETY: there is an id, a row and a number for each entry, and the rows of a view are all
+        // of its entries.
         unsafe { launch.size(x.n_rows()).launch(warps) }?;
         let mut scratch = std::mem::take(&mut self.wide);
         let asked = self.ask_in(gpu, list.as_slice(), bound, bound, &mut scratch);
@@ -232,7 +234,8 @@ impl Occurrences {
         let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "groups_of_entries")?);
         let launch = launch.reads(self.entries.as_slice()).reads(self.rows.as_slice());
         let launch = launch.reads(groups).writes(list.as_slice()).size(n);
-        // SAFETY: the entries are those of the matrix, and there is a group for each row of them and room for that of each entry.
+        // SAFETY: the entries are those of the matrix, and there is a group for each row of them
+        // and room for that of each entry.
         unsafe { launch.launch(Blocks::of(n, THREADS as usize, THREADS)) }?;
         let mut scratch = std::mem::take(&mut self.wide);
         let asked = self.ask_in(gpu, list.as_slice(), bound, bound, &mut scratch);

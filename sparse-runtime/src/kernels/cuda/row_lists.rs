@@ -44,7 +44,8 @@ impl<T: GpuFloat> Stored<'_, '_, T> {
         let words = words(T::TYPE.name(), 1, "u32", None);
         let kernel = |name| Ok::<_, CudaError>(Launch::new(gpu, gpu.kernel(&unit(&words), name)?));
         let each = |n: usize| Blocks::of(n, THREADS as usize, THREADS);
-        // SAFETY: each of these kernels reads rows of the arrays that it is given, and writes a candidate for each of `n`.
+        // SAFETY: each of these kernels reads rows of the arrays that it is given, and writes a
+        // candidate for each of `n`.
         unsafe {
             match self {
                 Stored::Of(x) => {
@@ -189,8 +190,8 @@ impl<T: GpuFloat> Values<'_, '_, T> {
             Ok::<_, CudaError>(Launch::new(gpu, gpu.kernel(&unit(&words), name)?).reads(list))
         };
         let each = |n: usize| Blocks::of(n, THREADS as usize, THREADS);
-        // SAFETY: row numbers of the list are below those of the arrays, or of their positions, whose rows have the sizes given; `out` has
-        // a row for each of the list.
+        // SAFETY: row numbers of the list are below those of the arrays, or of their positions,
+        // whose rows have the sizes given; `out` has a row for each of the list.
         unsafe {
             match self {
                 Values::Of(x, y, f) => {

@@ -70,7 +70,8 @@ pub fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
                 Kind::Unary(_) => unary::cuda::with_unit("f32", function, visit),
                 Kind::Binary(family, _) => {
                     binary::cuda::with_unit("f32", function, visit);
-                    // The formula is the same as in the texts for sparse operands, of which one of each family is enough.
+                    // The formula is the same as in the texts for sparse operands, of which one of
+                    // each family is enough.
                     if !known.contains(&family) {
                         binary::cuda::with_sparse_unit(function, visit);
                         csr_rows::with_units(function, visit);

@@ -51,7 +51,8 @@ pub fn row_sparse<T: GpuFloat>(
         let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "scatter_rows")?);
         let launch = launch.reads(rows).reads(x.values()).writes(table);
         let launch = launch.size(x.shape().row_size()).size(x.values().len());
-        // SAFETY: row ids are below the number of rows, each once, and there is a row of values for each.
+        // SAFETY: row ids are below the number of rows, each once, and there is a row of values for
+        // each.
         unsafe { launch.launch(Blocks::of(x.values().len(), THREADS as usize, THREADS)) }
     });
 }

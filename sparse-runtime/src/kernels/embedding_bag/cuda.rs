@@ -42,7 +42,8 @@ pub fn csr_row_sparse<T: GpuFloat, V: Factor<T>>(
         let launch = launch.csr(bags).rows(table).reads(shares).size(usize::from(weighted));
         let lanes = lanes(width);
         let launch = launch.writes(out).size(n_bags).size(width).size(lanes);
-        // SAFETY: rows that are stored are below their number, there is a share for each bag where there are any, and a row of `out`.
+        // SAFETY: rows that are stored are below their number, there is a share for each bag where
+        // there are any, and a row of `out`.
         unsafe { launch.launch(Blocks::of(n_bags, THREADS as usize / lanes, THREADS)) }
     });
 }

@@ -37,7 +37,8 @@ pub fn dense_ids_like<T: GpuFloat>(
         let found = occurrences.columns();
         let launch = kernel("put_back")?.reads(found).reads(occurrences.runs());
         let launch = launch.reads(occurrences.entries()).reads(grad.values()).writes(out);
-        // SAFETY: runs and entries are those of the elements of `grad`, and places below the size of `out`.
+        // SAFETY: runs and entries are those of the elements of `grad`, and places below the size
+        // of `out`.
         unsafe { launch.size(found.len()).launch(each(found.len())) }
     });
 }

@@ -84,7 +84,8 @@ pub(in crate::kernels) fn place<T: GpuFloat>(
     let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "place_picked")?).reads(values);
     let launch = launch.ids(ids).size(lookup.extent).size(lookup.inner);
     let launch = lookup.beyond_read_by(launch).writes(out).size(ids.len());
-    // SAFETY: there is an id for each element but those along the axis, where positions are below the extent.
+    // SAFETY: there is an id for each element but those along the axis, where positions are below
+    // the extent.
     unsafe { launch.launch(Blocks::of(ids.len(), THREADS as usize, THREADS)) }
 }
 

@@ -159,7 +159,8 @@ pub fn csr<T: GpuFloat>(
                 let launch = launch.reads(occurrences.entries()).reads(x.values());
                 let launch = function.numbers.read_by(launch).writes(out).size(columns.len());
                 let blocks = Blocks::of(columns.len(), THREADS as usize, THREADS);
-                // SAFETY: runs and entries are those of `x`, of whose columns `out` has an element each.
+                // SAFETY: runs and entries are those of `x`, of whose columns `out` has an element
+                // each.
                 unsafe { launch.size(n_rows).launch(blocks) }
             }
             (false, false) => {
@@ -226,7 +227,8 @@ impl ReduceFunction {
         let launch = self.numbers.read_by(launch.reads(partial.as_slice()).size(parts));
         let launch = launch.size(usize::from(whole.zeros)).reads(whole.rows).size(whole.of_row);
         let launch = launch.writes(out).size(n_results).size(whole.n);
-        // SAFETY: there is a partial result for each result and part, and rows are below those of `out`.
+        // SAFETY: there is a partial result for each result and part, and rows are below those of
+        // `out`.
         unsafe { launch.launch(Blocks::of(n_results, THREADS as usize, THREADS)) }
     }
 
@@ -242,7 +244,8 @@ impl ReduceFunction {
         let [kept, inner] = [false, true].map(|reduces| Axes::new(shape, over, reduces));
         let (n_results, n_reduced) =
             (reduced(shape, over, true).size(), count(shape, over) as usize);
-        // Threads that follow one another read elements that do: results where the last axis is kept, else elements of one.
+        // Threads that follow one another read elements that do: results where the last axis is
+        // kept, else elements of one.
         let group = if inner.last_step() == 1 && n_reduced > 1 { THREADS as usize } else { 1 };
         let part = n_reduced.div_ceil(MOST_PARTS).max(LEAST_PART * group);
         let parts = n_reduced.div_ceil(part);
@@ -256,7 +259,8 @@ impl ReduceFunction {
         let launch = self.numbers.read_by(inner.read_by(launch));
         let launch = launch.writes(partial).size(n_results).size(n_reduced).size(part);
         let blocks = Blocks::of(n_results, THREADS as usize / group, THREADS);
-        // SAFETY: kept and reduced axes are all of the array, and there is a partial result for each result and part.
+        // SAFETY: kept and reduced axes are all of the array, and there is a partial result for
+        // each result and part.
         unsafe { launch.launch(Blocks { y: parts, ..blocks }) }?;
         Ok(parts)
     }

@@ -59,7 +59,8 @@ fn copy_rows<T: Float, I: ColumnId, N: Id>(
             }
             let (start, end) = (starts[first], ends[last]);
             if let Some(row) = row_at(place + ROWS_AHEAD) {
-                // As many entries there as there are here: how many there will be does not pay to know.
+                // As many entries there as there are here: how many there will be does not pay to
+                // know.
                 let distance = starts[row].wrapping_sub(start);
                 let [start, end] = [start, end].map(|entry| entry.wrapping_add(distance) as usize);
                 prefetch_runs(ids, x.values(), start, end);

@@ -29,7 +29,8 @@ pub fn mean<T: GpuFloat>(
         partial.resize_for_overwrite(gpu, parts, "partial sums of a loss")?;
         let launch = launch(gpu, of, "cross_entropy_parts")?.writes(partial.as_slice());
         let launch = launch.size(n_rows).size(of.scores.shape().row_size()).size(part);
-        // SAFETY: there is a label and a weight for each row, or a target for each score, and a sum for each part.
+        // SAFETY: there is a label and a weight for each row, or a target for each score, and a sum
+        // for each part.
         unsafe { launch.launch(Blocks { x: parts, y: 1, threads: THREADS }) }?;
         mean_of_parts(gpu, out, partial.as_slice(), n_rows)
     });
@@ -47,7 +48,8 @@ pub fn gradient<T: GpuFloat>(
         let out = out.reset_on(gpu, shape)?;
         let launch = launch(gpu, of, "cross_entropy_gradient")?.writes(out);
         let launch = launch.size(n_rows).size(shape.row_size()).f64(1.0 / n_rows.max(1) as f64);
-        // SAFETY: there is a label and a weight for each row, or a target for each score, and a result for each score.
+        // SAFETY: there is a label and a weight for each row, or a target for each score, and a
+        // result for each score.
         unsafe { launch.launch(Blocks::of(n_rows, THREADS as usize / 32, THREADS)) }
     });
 }

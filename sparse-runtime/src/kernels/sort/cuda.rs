@@ -76,7 +76,8 @@ fn in_order<T: GpuFloat, E: Element>(
         let ranked = lines.rank(gpu, x, [places, list])?;
         let launch = write(gpu)?.reads(ranked);
         let launch = launch.size(lines.extent).size(lines.inner).size(lines.k);
-        // SAFETY: there are `k` elements of `out` for each line, and as many positions below the extent.
+        // SAFETY: there are `k` elements of `out` for each line, and as many positions below the
+        // extent.
         unsafe { launch.writes(out).size(out.len()).launch(each(out.len())) }
     });
 }
@@ -120,7 +121,8 @@ impl Lines {
         while run < extent {
             let launch = kernel::<T>(gpu, "merge_runs")?.reads(x.values());
             let launch = launch.size(extent).size(inner).size(run).size(largest).size(k);
-            // SAFETY: as above; the first `k` places of each run were written, with positions below the extent.
+            // SAFETY: as above; the first `k` places of each run were written, with positions below
+            // the extent.
             unsafe { launch.reads(to).writes(other).size(n).launch(each(n)) }?;
             std::mem::swap(&mut to, &mut other);
             run = run.saturating_mul(2);

@@ -73,7 +73,8 @@ pub(in crate::kernels) fn gather<T: GpuFloat>(
     let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "take")?).rows(x).ids(ids);
     let launch = launch.size(ids.len()).size(lookup.extent).size(lookup.inner);
     let launch = lookup.beyond_read_by(launch).writes(out).size(out.len());
-    // SAFETY: positions are below the extent, rows that are stored below their number, and `out` has an element for each of them.
+    // SAFETY: positions are below the extent, rows that are stored below their number, and `out`
+    // has an element for each of them.
     unsafe { launch.launch(Blocks::of(out.len(), THREADS as usize, THREADS)) }
 }
 

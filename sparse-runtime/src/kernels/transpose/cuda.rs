@@ -34,7 +34,8 @@ pub fn csr<T: GpuFloat>(
         let launch = Launch::new(gpu, gpu.kernel(&unit, "pointers_of_columns")?);
         let launch = launch.reads(occurrences.columns()).reads(occurrences.runs()).size(n_runs);
         let launch = launch.size(n).writes(indptr).size(width);
-        // SAFETY: there is a row pointer for each column and one more; runs are of the columns that occur.
+        // SAFETY: there is a row pointer for each column and one more; runs are of the columns that
+        // occur.
         unsafe { launch.launch(Blocks::of(width + 1, THREADS as usize, THREADS)) }?;
         let launch = Launch::new(gpu, gpu.kernel(&unit, "entries_by_column")?);
         let launch = launch.reads(occurrences.entries()).reads(occurrences.rows());

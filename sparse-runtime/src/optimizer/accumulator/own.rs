@@ -62,7 +62,8 @@ impl Sums<'_> {
     /// There is room for a row more.
     #[inline(always)]
     unsafe fn add_at(&mut self, number: *mut u32, id: u32, term: f64) {
-        // SAFETY: as in `add_each`: what is beyond the last row means nothing, and a sum in use is below `len`.
+        // SAFETY: as in `add_each`: what is beyond the last row means nothing, and a sum in use is
+        // below `len`.
         unsafe {
             let slot = ((*number).wrapping_sub(self.first) as usize).min(self.len);
             *self.rows.add(self.len) = id as usize;
@@ -131,7 +132,8 @@ impl Target for Sums<'_> {
         // A sum is never -0, as it begins at 0: to add 0 leaves it as it is.
         let terms = numbers_of(_mm512_maskz_mov_pd(own, terms));
         let mut all = [0; 8];
-        // SAFETY: there are eight ids. Numbers are those of columns, or stand for the first sum; `begin_row` has made room.
+        // SAFETY: there are eight ids. Numbers are those of columns, or stand for the first sum;
+        // `begin_row` has made room.
         unsafe {
             _mm256_storeu_epi32(all.as_mut_ptr().cast(), ids);
             for (number, (id, term)) in numbers.into_iter().zip(all.into_iter().zip(terms)) {

@@ -346,8 +346,8 @@ impl StepKernel<'_> {
             true => (n_rows, THREADS as usize / self.words.lanes),
             false => (n_rows * row_size, THREADS as usize),
         };
-        // SAFETY: rows are below those of the table, each once; there is a gradient for each of their elements, and there are states for
-        // each element or row of the table.
+        // SAFETY: rows are below those of the table, each once; there is a gradient for each of
+        // their elements, and there are states for each element or row of the table.
         unsafe { launch.size(n).launch(Blocks::of(n, each, THREADS)) }
     }
 }

@@ -130,8 +130,9 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
             .record("rule_step", &kernel.numbers.map(f64::to_bits))
             .writes(table.weights.view().values())
             .writes(table.beside.states.as_slice());
-        // SAFETY: runs, entries and rows are those of a csr or of ids, whose rows are those of the right sides, of the shares and of the sums; the
-        // rows named are below those of the table, each once, as many as their number says, and there are states for each element of it.
+        // SAFETY: runs, entries and rows are those of a csr or of ids, whose rows are those of the
+        // right sides, of the shares and of the sums; the rows named are below those of the table,
+        // each once, as many as their number says, and there are states for each element of it.
         unsafe { launch.size(row_size).launch(blocks) }?;
         self.settle_on_gpu(parameter, table, &kernel)?;
         self.parameters[parameter].finished = true;

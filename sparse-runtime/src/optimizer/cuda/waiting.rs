@@ -295,8 +295,9 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         let launch = rows.read_by(launch).writes(table.beside.waiting.last.as_slice());
         let launch = launch.size(now).size(now + usize::from(updated));
         let (launch, each) = self.missed(parameter, table, launch);
-        // SAFETY: ids beyond the rows are left out, as many as there are are read, and each row is settled by one group. There are maps of all
-        // steps that a row can have missed, and states for each element of the table.
+        // SAFETY: ids beyond the rows are left out, as many as there are are read, and each row is
+        // settled by one group. There are maps of all steps that a row can have missed, and states
+        // for each element of the table.
         unsafe { launch.size(n_rows).size(n).launch(Blocks::of(n, each, THREADS)) }?;
         Ok(())
     }

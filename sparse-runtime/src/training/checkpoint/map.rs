@@ -39,8 +39,8 @@ fn mapped<'s, T: sparse_core::element::Float>(
     start: u64,
     saved: impl Iterator<Item = Option<&'s SavedParameter>>,
 ) -> Result<Option<Vec<Table<T>>>, CheckpointError> {
-    // SAFETY: whoever opens a predictor sees to it that nobody writes to the file, as its documentation says; a file that is replaced
-    // stays what it was.
+    // SAFETY: whoever opens a predictor sees to it that nobody writes to the file, as its
+    // documentation says; a file that is replaced stays what it was.
     let file = unsafe { memmap2::Mmap::map(file) }.map_err(|error| io_error(path, error))?;
     let file = std::sync::Arc::new(file);
     let mut tables = Vec::new();

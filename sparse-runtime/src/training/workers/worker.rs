@@ -242,7 +242,8 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
             let sum = &mut self.sums[index];
             match goal {
                 Goal::Step | Goal::CorrectedStep => self.store.push(name, sum)?,
-                // Shares of leaves are those of a mean over the batch, and the whole is a sum over all rows.
+                // Shares of leaves are those of a mean over the batch, and the whole is a sum over
+                // all rows.
                 Goal::Mean => self.store.push_to_mean(name, sum, n_rows as f64)?,
             }
         }

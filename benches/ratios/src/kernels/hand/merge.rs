@@ -57,7 +57,8 @@ pub fn add(out: &mut Matrix, x: Arrays<'_>, y: Arrays<'_>) {
                 super::ask(matrix, entry + 64);
             }
         }
-        // SAFETY: no more entries are written than both rows have, for which there is room; entries are below their ends.
+        // SAFETY: no more entries are written than both rows have, for which there is room; entries
+        // are below their ends.
         unsafe {
             if i < i_end && j < j_end {
                 let (mut a, mut b) = (*x.columns.get_unchecked(i), *y.columns.get_unchecked(j));

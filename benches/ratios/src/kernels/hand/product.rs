@@ -90,7 +90,8 @@ mod avx512 {
                 ask(x, entry + ENTRIES_AHEAD);
             }
             let mut sums = [[_mm512_setzero_ps(); N]; WAYS];
-            // SAFETY: entries are below `end`, a row of `rhs` is there for each column, and `out` is a row.
+            // SAFETY: entries are below `end`, a row of `rhs` is there for each column, and `out`
+            // is a row.
             unsafe {
                 let mut at = start;
                 while at + WAYS <= end {

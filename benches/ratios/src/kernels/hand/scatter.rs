@@ -19,7 +19,8 @@ pub fn scatter(out: &mut Rows, x: Arrays<'_>, rhs: &[f32], width: usize) {
     minus_zeros(&mut out.values, x.n_cols.next_multiple_of(16) * width + 16);
     #[cfg(target_arch = "x86_64")]
     if super::has_avx512() {
-        // SAFETY: the features are there; columns are below `n_cols`, and `rhs` has a row for each row of `x`.
+        // SAFETY: the features are there; columns are below `n_cols`, and `rhs` has a row for each
+        // row of `x`.
         unsafe {
             return match width {
                 1 => avx512::single(out, x, rhs),
@@ -109,7 +110,8 @@ mod avx512 {
         let minus_zero = _mm512_set1_epi32(i32::MIN);
         let eight = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
         let mut n = 0;
-        // SAFETY: sums are a multiple of sixteen; what is written behind the first `n` was read before, or is room.
+        // SAFETY: sums are a multiple of sixteen; what is written behind the first `n` was read
+        // before, or is room.
         unsafe {
             let (sums, ids) = (out.values.as_mut_ptr(), out.ids.as_mut_ptr());
             for column in (0..out.values.len() - 16).step_by(16) {
@@ -136,7 +138,8 @@ mod avx512 {
         const AHEAD: usize = 192;
         let last = x.columns.len().saturating_sub(1);
         let zero = _mm512_setzero_ps();
-        // SAFETY: entries are below `nnz`, `rhs` has a row for each row, `sums` for each column, from the first line on that begins there.
+        // SAFETY: entries are below `nnz`, `rhs` has a row for each row, `sums` for each column,
+        // from the first line on that begins there.
         unsafe {
             let values = out.values.as_mut_ptr();
             let sums = values.add(values.align_offset(64).min(16));

@@ -170,12 +170,14 @@ impl<T: Float, F: Fn(T, T) -> T + Copy> Merge<T> for Union<F> {
         let f = self.0;
         let mut push = |column, value: T| push(column, value, value != T::zero());
         let (mut i, mut j) = (x.start, y.start);
-        // SAFETY: `i` and `j` are entries of the rows wherever they are read: the loops end where these do.
+        // SAFETY: `i` and `j` are entries of the rows wherever they are read: the loops end where
+        // these do.
         unsafe {
             if i < x.end && j < y.end {
                 let (mut a, mut b) = (x.column(i), y.column(j));
-                // Branches that the processor guesses: to compute which operand moves on takes longer than a wrong guess now
-                // and then. But as few as can be, and little to be done between them.
+                // Branches that the processor guesses: to compute which operand moves on takes
+                // longer than a wrong guess now and then. But as few as can be, and little to be
+                // done between them.
                 loop {
                     if a < b {
                         push(a, f(x.value(i), T::zero()));
@@ -290,7 +292,8 @@ fn merge_rows<T: Float>(
             rhs,
             &|room, lhs, rhs| merge_all(room, lhs, rhs, merge),
         );
-        // SAFETY: `merge_parts` wrote the first `n` of the room after the vectors' ends, which were at 0.
+        // SAFETY: `merge_parts` wrote the first `n` of the room after the vectors' ends, which were
+        // at 0.
         unsafe {
             columns.set_len(n);
             values.set_len(n);
@@ -396,8 +399,9 @@ fn merge_columns<T: Float, I: ColumnId, C: Columns, D: Columns>(
         left.ask_for_row(lhs, row);
         right.ask_for_row(rhs, row);
         let push = |column, value, keep| {
-            // SAFETY: `merge_rows` made room for the entries of both operands, a part has that of its rows, and each entry
-            // that is written takes the place of one or two that were read.
+            // SAFETY: `merge_rows` made room for the entries of both operands, a part has that of
+            // its rows, and each entry that is written takes the place of one or two that were
+            // read.
             unsafe {
                 columns.get_unchecked_mut(n).write(I::from_index(column));
                 values.get_unchecked_mut(n).write(value);

@@ -181,7 +181,8 @@ impl WithDense {
         let launch = launch.size(sparse.shape().row_size()).reads(dense.values());
         let launch = self.f.read_by(launch.record("walk", &walk.on_gpu()));
         let launch = launch.writes(out).size(out.len());
-        // SAFETY: both broadcast to the shape, whose rows those listed are; `out` has an element for each.
+        // SAFETY: both broadcast to the shape, whose rows those listed are; `out` has an element
+        // for each.
         unsafe { launch.launch(Blocks::of(out.len(), THREADS as usize, THREADS)) }
     }
 

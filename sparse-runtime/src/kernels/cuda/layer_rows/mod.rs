@@ -463,8 +463,9 @@ pub(crate) fn compute<T: GpuFloat>(
         let launch = launch.reads(of.row_weights.map_or_else(CudaSlice::default, |of| of.values()));
         let launch = kernel.loss.numbers().read_by(launch).writes(partial);
         let launch = launch.size(n_rows).size(part).f64(1.0 / n_rows.max(1) as f64);
-        // SAFETY: arrays have the sizes that the statements were made for, columns are those of the tables, for ids beyond them nothing is read,
-        // there are labels and a weight for each row, rows that are kept have room, and there are sums for each block.
+        // SAFETY: arrays have the sizes that the statements were made for, columns are those of the
+        // tables, for ids beyond them nothing is read, there are labels and a weight for each row,
+        // rows that are kept have room, and there are sums for each block.
         unsafe { launch.launch(Blocks { x: blocks, y: 1, threads: *threads as u32 }) }?;
         let mut launch = Launch::new(gpu, gpu.kernel(&unit, "layer_sums")?);
         let mut targets = [0; MOST_ARRAYS];

@@ -26,7 +26,8 @@ use std::ops::Range;
 
 /// Whether this costs less than finding the columns first, then the place of each entry.
 pub(super) fn fits<V: Stored>(lhs: CsrView<'_, V>, width: usize) -> bool {
-    // What fits a cache is gone over quickly, occurring or not; what does not is a matter of memory as well.
+    // What fits a cache is gone over quickly, occurring or not; what does not is a matter of memory
+    // as well.
     const CACHED: usize = 1 << 20;
     const LARGEST: usize = 1 << 24;
     let (n_cols, nnz) = (lhs.n_cols(), lhs.nnz());
@@ -51,7 +52,8 @@ pub(super) fn product<T: Float, V: ValueOf<T>>(
         2 => 1,
         _ => scatter::parts(lhs, width, parallel),
     };
-    // A row of sums that lies in two lines of the cache costs twice, and the allocator aligns nothing to lines.
+    // A row of sums that lies in two lines of the cache costs twice, and the allocator aligns
+    // nothing to lines.
     let slack = LINE / size_of::<T>();
     let tables = if halves { 2 } else { 1 };
     fill(values, tables * n_cols * width + slack, -T::zero(), parts);
@@ -111,8 +113,8 @@ fn repeat<T: Float>(room: &mut [MaybeUninit<T>], element: T) {
     if size_of_val(room) < MANY {
         return room.fill(MaybeUninit::new(element));
     }
-    // SAFETY: so many elements of this size are written as there is room for; the bits are those of an element. The direction is upwards wherever
-    // such code begins.
+    // SAFETY: so many elements of this size are written as there is room for; the bits are those of
+    // an element. The direction is upwards wherever such code begins.
     unsafe {
         match size_of::<T>() {
             4 => std::arch::asm!(
@@ -253,7 +255,8 @@ unsafe fn compressed(
     let (ids, sums) = (ids.as_mut_ptr().cast::<i64>(), sums.as_mut_ptr().cast::<i32>());
     for start in (0..n_rows).step_by(16) {
         let there = _bzhi_u32(0xffff, (n_rows - start).min(16) as u32) as u16;
-        // SAFETY: what is read is there, or masked. Not more is written than was read, and where it was read already.
+        // SAFETY: what is read is there, or masked. Not more is written than was read, and where it
+        // was read already.
         unsafe {
             let sixteen = _mm512_maskz_loadu_epi32(there, sums.add(lead + start));
             let occur = _mm512_mask_cmpneq_epi32_mask(there, sixteen, minus_zero);
@@ -295,7 +298,8 @@ impl<A: Float> Loop<A> for Occurring<'_, A> {
         let Occurring { ids, sums, lead, width, first, found } = self;
         let (n_rows, mut n_found) = (ids.len(), 0);
         if width == L::COUNT {
-            // A row is moved faster than it is known whether it occurs; what does not is written over by the next one.
+            // A row is moved faster than it is known whether it occurs; what does not is written
+            // over by the next one.
             for row in 0..n_rows {
                 let from = lead + row * width;
                 ids[n_found].write((first + row) as u64);
@@ -334,7 +338,8 @@ impl<A: Float> Loop<A> for Occurring<'_, A> {
                 if width == 1 {
                     sums[n_found] = sums[lead + row];
                 } else {
-                    // SAFETY: the processor has the instructions of `L`, as the caller says, and rows are part of `sums`.
+                    // SAFETY: the processor has the instructions of `L`, as the caller says, and
+                    // rows are part of `sums`.
                     unsafe { move_row::<A, L>(sums, lead + row * width, n_found * width, width) };
                 }
                 n_found += 1;
@@ -362,7 +367,8 @@ fn is_sum<A: Float>(sum: A) -> bool {
 unsafe fn move_row<A: Float, L: Lanes<A>>(sums: &mut [A], from: usize, to: usize, width: usize) {
     let whole = width / L::COUNT * L::COUNT;
     let sums = sums.as_mut_ptr();
-    // SAFETY: as the caller says. What a vector overwrites of the row has been read: the row goes to the front, vector by vector.
+    // SAFETY: as the caller says. What a vector overwrites of the row has been read: the row goes
+    // to the front, vector by vector.
     unsafe {
         for at in (0..whole).step_by(L::COUNT) {
             L::load(sums.add(from + at)).store(sums.add(to + at));

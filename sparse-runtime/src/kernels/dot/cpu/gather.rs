@@ -63,13 +63,14 @@ fn single<T: Float, V: Factor<T>, I: ColumnId>(
         // Ids are signed to the instruction.
         && lhs.n_cols() <= 1 << 31
     {
-        // SAFETY: the processor has the instructions; columns of a csr are below `n_cols`, and `sums_of_rows` checked
-        // that `rhs` has as many rows, of 1.
+        // SAFETY: the processor has the instructions; columns of a csr are below `n_cols`, and
+        // `sums_of_rows` checked that `rhs` has as many rows, of 1.
         return unsafe { gathered::<T, V>(out, lhs, ids, values, rhs) };
     }
     for (row, out) in out.iter_mut().enumerate() {
         let (ids, values) = entries(lhs, ids, row);
-        // SAFETY: columns of a csr are below `n_cols`, and `sums_of_rows` checked that `rhs` has as many rows, of 1.
+        // SAFETY: columns of a csr are below `n_cols`, and `sums_of_rows` checked that `rhs` has as
+        // many rows, of 1.
         let at = |id: I| unsafe { rhs.get_unchecked(id.at()).widen() };
         let mut sums = [T::zero().widen(); 8];
         let (mut ids, mut values) = (ids.chunks_exact(8), values.chunks_exact(8));
@@ -108,7 +109,8 @@ unsafe fn gathered<T: Float, V: Factor<T>>(
         let (mut at, end) = (start as usize, end as usize);
         let distance = ahead::distance_or(lhs, row, ahead::FAR);
         let mut sums = _mm256_setzero_ps();
-        // SAFETY: what is read lies between the bounds of a row, or is masked; columns are below the length of `rhs`.
+        // SAFETY: what is read lies between the bounds of a row, or is masked; columns are below
+        // the length of `rhs`.
         unsafe {
             while at + 8 <= end {
                 ahead::ask(ids, lhs.values(), at.wrapping_add(distance));
@@ -178,8 +180,8 @@ where
         for (row, out) in out.chunks_exact_mut(width).enumerate() {
             let (start, end) = (starts[row] as usize, ends[row] as usize);
             let next = starts.get(row + 1).map_or(ids.len(), |&next| next as usize);
-            // Rows of a view lie anywhere: the next one may come before, so that the distance wraps around. The second run may begin
-            // a way before those that the next row is there for.
+            // Rows of a view lie anywhere: the next one may come before, so that the distance wraps
+            // around. The second run may begin a way before those that the next row is there for.
             let is_there = next + 1 >= WAYS && next + rows_ahead <= ids.len();
             // Where the next row follows, one run will do.
             let before = if is_there && next == end {
@@ -193,8 +195,8 @@ where
             let entries_ahead = ahead::distance(lhs, row);
             let panel = Panel { ids, values: lhs.values(), rhs, width, entries_ahead, runs };
             let mut column = 0;
-            // SAFETY: a panel ends where the row does; rows of `rhs` and bounds of entries were checked by `sums_of_rows`
-            // and the invariant of csr.
+            // SAFETY: a panel ends where the row does; rows of `rhs` and bounds of entries were
+            // checked by `sums_of_rows` and the invariant of csr.
             unsafe {
                 macro_rules! panels {
                     ($lanes:ty, $n:literal) => {

@@ -96,8 +96,8 @@ fn multiply<T: GpuFloat>(
     let launch = launch.reads(of_left).reads(of_right).reads(columns).size(width);
     let launch = launch.writes(sums).writes(out);
     let launch = launch.size(n_rows).size(n_summed).size(n_cols).size(part);
-    // SAFETY: the columns of the left side are the rows of the right one, those listed are below the extents, and there is a sum for each
-    // part and element of `out`.
+    // SAFETY: the columns of the left side are the rows of the right one, those listed are below
+    // the extents, and there is a sum for each part and element of `out`.
     unsafe { launch.launch(Blocks { x: tiles, y: parts, threads: THREADS }) }?;
     if parts == 1 {
         return Ok(());
@@ -150,7 +150,8 @@ fn by_stored_rows<T: GpuFloat, V: Factor<T>>(
             let launch = product::<T, V>(gpu, lhs, groups, "csr_column")?.csr(lhs);
             let launch = launch.reads(rows).size(n_stored).reads(rhs.values());
             let launch = launch.writes(out).size(n_rows);
-            // SAFETY: rows that are stored are below their number, and `out` has an element for each row.
+            // SAFETY: rows that are stored are below their number, and `out` has an element for
+            // each row.
             return unsafe { launch.launch(groups.blocks(n_rows, 1)) };
         }
         let target = Target { columns: CudaSlice::default(), row_step: n_cols, column_step: 1 };
@@ -182,7 +183,8 @@ fn sum_stored_rows<T: GpuFloat, V: Factor<T>>(
     let launch = right.read_by(launch.reads(rows).size(n_stored)).reads(target.columns);
     let launch = launch.size(target.row_step).size(target.column_step);
     let launch = launch.writes(out).size(n_rows).size(n_cols);
-    // SAFETY: rows that are stored are below their number, and `out` has an element for each row and column, where the target says.
+    // SAFETY: rows that are stored are below their number, and `out` has an element for each row
+    // and column, where the target says.
     unsafe { launch.launch(groups.blocks(n_rows, n_cols)) }
 }
 
@@ -258,8 +260,9 @@ fn sum_columns<T: GpuFloat, V: Factor<T>>(
         .reads(factors.shares);
     let launch = right.read_by(launch).size(out_row).size(out_column);
     let launch = launch.writes(out).size(n_runs).size(n_cols);
-    // SAFETY: runs, entries and rows are those of the csr, whose rows are those of the right side and of the shares, and `out` has a row for each column
-    // that occurs, where `targets` and the steps say.
+    // SAFETY: runs, entries and rows are those of the csr, whose rows are those of the right side
+    // and of the shares, and `out` has a row for each column that occurs, where `targets` and the
+    // steps say.
     unsafe { launch.launch(groups.blocks(n_runs, n_cols)) }
 }
 

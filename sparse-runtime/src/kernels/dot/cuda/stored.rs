@@ -129,7 +129,8 @@ impl<T: GpuFloat> ProductOfColumns<T> for Csr<T, Cuda> {
         let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "repeat_columns")?);
         let launch = launch.reads(columns).size(width).writes(indptr).writes_columns(ids);
         let blocks = Blocks::of(n.max(n_rows + 1), THREADS as usize, THREADS);
-        // SAFETY: there is a row pointer for each row and one more, and an id for each column of each row.
+        // SAFETY: there is a row pointer for each row and one more, and an id for each column of
+        // each row.
         unsafe { launch.size(n_rows).launch(blocks) }?;
         Ok((values, [1, width], CudaSlice::default()))
     }
@@ -280,7 +281,8 @@ pub(in crate::kernels) fn at_pattern<T: GpuFloat>(
         let launch = launch.reads(like.starts()).reads(like.ends()).columns(like.columns());
         let launch = right.read_by(left.read_by(launch).reads(rows).size(n_stored));
         let launch = launch.writes(out).size(like.n_rows()).size(left.n_cols);
-        // SAFETY: the rows of `like` are those of the left side, its columns rows of the right one, and `out` has its pattern.
+        // SAFETY: the rows of `like` are those of the left side, its columns rows of the right one,
+        // and `out` has its pattern.
         unsafe { launch.launch(Blocks::of(like.n_rows(), THREADS as usize / 32, THREADS)) }
     });
 }

@@ -37,7 +37,8 @@ pub(in crate::kernels) fn gradient<T: GpuFloat>(
         let launch = launch.reads(x.values()).size(n_rows).size(x.shape().row_size());
         let launch = launch.reads(v.values()).reads(sums.as_slice()).reads(grad.values());
         let launch = launch.writes(to).size(width).size(to.len());
-        // SAFETY: each row of `x` has sums and an element of `grad`; `to` has the size of the table, which has a row for each column of `x`.
+        // SAFETY: each row of `x` has sums and an element of `grad`; `to` has the size of the
+        // table, which has a row for each column of `x`.
         unsafe { launch.launch(Blocks::of(to.len(), THREADS as usize, THREADS)) }
     });
 }
@@ -77,7 +78,8 @@ fn interact<T: GpuFloat>(
     let launch = kernel::<T>(gpu, "dense_interaction")?.reads(x.values()).reads(v.values());
     let launch = launch.writes(sums).writes(out);
     let launch = launch.size(n_rows).size(n_cols).size(v.shape().row_size());
-    // SAFETY: the table has a row for each column of `x`; `sums` and `out` have room for each row of `x`, where they are there.
+    // SAFETY: the table has a row for each column of `x`; `sums` and `out` have room for each row
+    // of `x`, where they are there.
     unsafe { launch.launch(Blocks::of(n_rows, THREADS as usize / 32, THREADS)) }
 }
 

@@ -76,8 +76,8 @@ pub(in crate::kernels) fn gradient<T: GpuFloat, V: Factor<T>, O: Rows<T>>(
             .writes(to)
             .size(width)
             .size(n);
-        // SAFETY: runs, entries and rows are those of `x`, each of whose rows has sums and an element of `grad`; `to` has a row for each
-        // column that occurs, where `targets` says.
+        // SAFETY: runs, entries and rows are those of `x`, each of whose rows has sums and an
+        // element of `grad`; `to` has a row for each column that occurs, where `targets` says.
         unsafe { launch.launch(Blocks::of(n, THREADS as usize, THREADS)) }
     });
 }
@@ -100,7 +100,8 @@ pub(in crate::kernels) fn slope<T: GpuFloat>(
         let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "interaction_slopes")?);
         let launch = launch.csr(x).rows(v).reads(sums.as_slice()).reads(grad.values());
         let launch = launch.writes(to).size(x.n_rows()).size(width).size(lanes(width));
-        // SAFETY: each row of `x` has sums and an element of `grad`, and `to` an element for each of its entries.
+        // SAFETY: each row of `x` has sums and an element of `grad`, and `to` an element for each
+        // of its entries.
         unsafe { launch.launch(Blocks::of(x.n_rows(), THREADS as usize / 32, THREADS)) }
     });
 }
@@ -115,7 +116,8 @@ fn interact<T: GpuFloat, V: Factor<T>>(
     let words = words(T::TYPE.name(), V::TYPE.name(), x.columns().type_name());
     let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "interaction")?).csr(x).rows(v);
     let launch = launch.writes(sums).writes(out).size(x.n_rows()).size(v.shape().row_size());
-    // SAFETY: rows that are stored are below their number; `sums` and `out` have room for each row of `x`, where they are there.
+    // SAFETY: rows that are stored are below their number; `sums` and `out` have room for each row
+    // of `x`, where they are there.
     unsafe { launch.launch(Blocks::of(x.n_rows(), THREADS as usize / 32, THREADS)) }
 }
 

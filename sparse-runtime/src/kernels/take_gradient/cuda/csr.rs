@@ -44,14 +44,16 @@ pub fn csr_ids_like_by_rows<T: GpuFloat>(
         let launch = kernel("mark_elements")?.reads(entries).reads(rows);
         let launch = launch.reads(places.as_slice()).columns(grad.columns());
         let launch = launch.reads(runs).size(taken.len()).writes(marks.as_slice()).size(n);
-        // SAFETY: entries and rows are those of `grad`, each of which has a place, and there is a mark for each entry and one more.
+        // SAFETY: entries and rows are those of `grad`, each of which has a place, and there is a
+        // mark for each entry and one more.
         unsafe { launch.launch(each(n + 1)) }?;
         sum_up(gpu, marks.as_slice(), totals)?;
         let indptr = out.make_row_pointers(gpu, n_rows)?;
         let launch = kernel("element_pointers")?.reads(taken).reads(runs).size(taken.len());
         let launch = launch.reads(marks.as_slice()).writes(indptr);
         let launch = launch.writes(number.as_slice()).size(n_rows);
-        // SAFETY: runs end among the entries, of which each has a rank, and there is a row pointer for each row and one more.
+        // SAFETY: runs end among the entries, of which each has a rank, and there is a row pointer
+        // for each row and one more.
         unsafe { launch.launch(each(n_rows + 1)) }?;
         let nnz = number.to_host()?.first().map_or(0, |&number| number as usize);
         let (_, columns, values) = out.make_entries(gpu, n_cols, nnz)?;

@@ -48,8 +48,9 @@ pub fn dense_ids_like_by_rows<T: GpuFloat, O: Rows<T>>(
             .size(lookup.inner)
             .writes(sums)
             .size(n);
-        // SAFETY: runs and entries are those of the ids, each of which has its elements of `grad`; positions are below the extent, and
-        // where they are ranks there is one element before the axis.
+        // SAFETY: runs and entries are those of the ids, each of which has its elements of `grad`;
+        // positions are below the extent, and where they are ranks there is one element before the
+        // axis.
         unsafe { launch.launch(Blocks::of(n, THREADS as usize, THREADS)) }
     });
 }

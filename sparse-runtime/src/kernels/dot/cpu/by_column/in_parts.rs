@@ -34,7 +34,8 @@ pub(super) fn in_parts<A: Copy + Send + Sync>(
         pieces.map(|piece| piece.map_or((0, 0), |(columns, .., found)| (columns.start, found)));
     let mut all = 0;
     for (place, (start, found)) in found.into_iter().enumerate() {
-        // The first part is where it belongs, the others move up to where the one before them ended.
+        // The first part is where it belongs, the others move up to where the one before them
+        // ended.
         if place > 0 {
             move_down(ids, start, all, found, n_parts);
             move_down(sums, lead + start * width, all * width, found * width, n_parts);

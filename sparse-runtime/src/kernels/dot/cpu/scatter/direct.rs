@@ -29,8 +29,8 @@ where
         let (sums, lhs, rhs) = (scatter.origin(), scatter.lhs, scatter.rhs);
         for row in 0..lhs.n_rows() {
             let runs = scatter.runs(row);
-            // SAFETY: the entries are those of a csr, and so is what is asked for; `out` has the places, and the processor the instructions, as
-            // the callers say.
+            // SAFETY: the entries are those of a csr, and so is what is asked for; `out` has the
+            // places, and the processor the instructions, as the callers say.
             unsafe {
                 if const { is_accumulator::<T>() }
                     && let Some(x) = rhs.row(row).and_then(same_type::<T, T::Accumulator>)
@@ -192,7 +192,8 @@ where
             let distance = ahead::distance_or(lhs, row, ahead::FAR);
             rhs.ask(row + BOUNDS_AHEAD);
             let run = start as usize..end as usize;
-            // SAFETY: the entries are those of a csr; `out` has the places, and the processor the instructions, as the callers say.
+            // SAFETY: the entries are those of a csr; `out` has the places, and the processor the
+            // instructions, as the callers say.
             unsafe { scatter.add_run::<L>(sums, run, rhs.at(row, 0), distance) };
         }
     }

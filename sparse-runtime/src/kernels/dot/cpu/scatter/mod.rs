@@ -70,7 +70,8 @@ pub(super) unsafe fn dense<T: Float, V: ValueOf<T>>(
         rhs.n_cols,
         &|column| place.of(column),
         &|columns, start, out| {
-            // SAFETY: as the caller says, and `out` begins at the place of the first of these columns.
+            // SAFETY: as the caller says, and `out` begins at the place of the first of these
+            // columns.
             unsafe { some_columns::<T, V, _, false>(out, start, lhs, rhs, columns, place) };
         },
     );

@@ -39,7 +39,8 @@ where
             let entries = coming[row % OF_LINES].clone();
             let later = if row + ahead < n_rows { scatter.own(row + ahead) } else { 0..0 };
             coming[(row + ahead) % OF_LINES] = later.clone();
-            // SAFETY: the entries are those of a csr; `out` has the places, and the processor the instructions, as the callers say.
+            // SAFETY: the entries are those of a csr; `out` has the places, and the processor the
+            // instructions, as the callers say.
             unsafe {
                 if const { is_accumulator::<T>() }
                     && let Some(x) = rhs.row(row).and_then(same_type::<T, T::Accumulator>)
@@ -105,7 +106,8 @@ where
                 let value = self.values.get_unchecked(at).number().widen();
                 x.add_to::<_, NEVER_MINUS_ZERO>(sums, value);
             };
-            // In turns: what is asked for comes while others are added, and there is room for few that are on their way.
+            // In turns: what is asked for comes while others are added, and there is room for few
+            // that are on their way.
             let in_turns = entries.len().min(later.len());
             let (first, others) = later.split_at_unchecked(in_turns);
             for (at, id) in (entries.start..).zip(first) {

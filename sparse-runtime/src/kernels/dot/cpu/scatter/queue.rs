@@ -51,8 +51,8 @@ where
         let rows = scatter.rhs.rows().and_then(same_type::<T, T::Accumulator>);
         let none = Waiting { place: scatter.start, row: 0, value: T::zero().widen() };
         let mut queue = [none; LONGEST];
-        // How many have come, and how many have had their turn; the row whose entries come next, what is left of the one before, and the row
-        // from which on those in the queue are counted.
+        // How many have come, and how many have had their turn; the row whose entries come next,
+        // what is left of the one before, and the row from which on those in the queue are counted.
         let (mut n_come, mut n_done, mut row, mut rest, mut first_row) = (0, 0, 0, 0..0, 0);
         loop {
             while n_come < n_done + 2 * together && (row < n_rows || !rest.is_empty()) {
