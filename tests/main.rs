@@ -22,6 +22,7 @@ mod field_faults;
 mod field_ftrl;
 mod field_macro;
 mod field_metrics;
+mod field_precision;
 mod field_sums;
 mod frozen;
 mod golden;

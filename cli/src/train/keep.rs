@@ -163,8 +163,11 @@ impl Callback for Best<'_> {
     }
 }
 
-/// Says on the error stream that a run has ended before its last epoch.
+/// Prints to the error stream the warnings of a run, and that it ended before its last epoch.
 pub(crate) fn tell_end(report: &FitReport) {
+    for warning in &report.warnings {
+        tell(format_args!("warning: {warning}"));
+    }
     if let Some(last) = report.last().filter(|_| report.stopped) {
         let epoch = last.epoch + 1;
         tell(format_args!("stopped after epoch {epoch}: no better on the test data"));

@@ -141,6 +141,18 @@ pub enum ModelError {
         /// The model.
         model: &'static str,
     },
+    /// The model was written by hand without the gradient of a parameter that is trained.
+    #[error(
+        "model `{model}` gives no gradient of parameter `{parameter}`, which is trained: implement \
+         `Model::gradient_mut`, to train on workers, to clip gradients by their norm, to look at \
+         them, or to train with a rule that corrects them"
+    )]
+    NoGradient {
+        /// The model.
+        model: &'static str,
+        /// The parameter.
+        parameter: &'static str,
+    },
     /// An evaluation was to be ended, or begun, where there is none.
     #[error(
         "model `{model}` has begun no evaluation: call `begin_evaluation` before each `end_evaluation`, of a model that says `TAKES_BATCHES`, or \

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::formats::{Dense, RowSparse, RowSparseView};
-use crate::model::Model;
+use crate::model::{Model, ModelError};
 use sparse_core::element::Float;
 
 /// The gradient of one parameter, by [`Model::gradient_mut`](super::Model::gradient_mut).
@@ -75,11 +75,29 @@ impl<T: Float> GradientMut<'_, T> {
 /// Takes the gradients of one model from those of another.
 pub(super) fn subtract<M: Model>(model: &mut M, other: &mut M) -> Result<()> {
     for index in 0..M::PARAMETERS.len() {
-        if let (Some(mut new), Some(old)) = (model.gradient_mut(index), other.gradient_mut(index)) {
+        if let (Some(mut new), Some(old)) = (trained(model, index)?, trained(other, index)?) {
             new.subtract(old)?;
         }
     }
     Ok(())
+}
+
+/// The gradient of parameter `index`, of the last [`loss_and_grads`](Model::loss_and_grads). `None`
+/// of a frozen one.
+///
+/// # Errors
+///
+/// [`ModelError::NoGradient`] of a model written by hand that does not give it.
+pub(crate) fn trained<M: Model>(
+    model: &mut M,
+    index: usize,
+) -> Result<Option<GradientMut<'_, M::Element>>> {
+    let info = M::PARAMETERS.get(index).filter(|info| info.gradient.is_some());
+    let Some(info) = info else { return Ok(None) };
+    match model.gradient_mut(index) {
+        None => Err(ModelError::NoGradient { model: M::NAME, parameter: info.name }.into()),
+        gradient => Ok(gradient),
+    }
 }
 
 fn subtract_each<T: Float>(values: &mut [T], others: &[T]) {

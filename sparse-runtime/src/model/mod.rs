@@ -2,7 +2,7 @@
 
 mod dims;
 mod error;
-mod gradient;
+pub(crate) mod gradient;
 #[cfg(feature = "cuda")]
 mod on_gpu;
 mod parameter;
@@ -233,17 +233,14 @@ pub trait Model: Clone {
     ///
     /// # Errors
     ///
-    /// As [`adjusted_step`](Model::adjusted_step).
+    /// As [`adjusted_step`](Model::adjusted_step); [`ModelError::NoGradient`].
     fn clipped_step<R: UpdateRule>(
         &mut self,
         batch: &Self::Batch<'_>,
         updater: &mut Updater<R, Self::Element>,
         max_norm: f64,
     ) -> Result<f64> {
-        self.adjusted_step(batch, updater, |model| {
-            clip::gradients(model, max_norm);
-            Ok(())
-        })
+        self.adjusted_step(batch, updater, |model| clip::gradients(model, max_norm))
     }
 
     /// One step as [`train_step`](Model::train_step), by the gradients less those of the same batch at `snapshot`, a model with other parameters:
@@ -251,7 +248,7 @@ pub trait Model: Clone {
     ///
     /// # Errors
     ///
-    /// As [`adjusted_step`](Model::adjusted_step).
+    /// As [`adjusted_step`](Model::adjusted_step); [`ModelError::NoGradient`].
     fn corrected_step<R: UpdateRule>(
         &mut self,
         batch: &Self::Batch<'_>,
@@ -352,7 +349,8 @@ pub trait Model: Clone {
         Ok(())
     }
 
-    /// The gradient of parameter `index`, of the last [`loss_and_grads`](Model::loss_and_grads), to be changed. `None` of a frozen one.
+    /// The gradient of parameter `index`, of the last [`loss_and_grads`](Model::loss_and_grads), to be changed. `None` of a frozen one. Workers,
+    /// clipping by the norm and rules that correct gradients need it of all others.
     fn gradient_mut(&mut self, index: usize) -> Option<GradientMut<'_, Self::Element>> {
         let _ = index;
         None

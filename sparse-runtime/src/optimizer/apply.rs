@@ -62,15 +62,15 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         let name = self.parameters[parameter].spec.name.clone();
         match self.parameters[parameter].beside {
             true if self.keeps_slots(parameter, &weights) => {
-                let mut rows = self.rows_as::<WithSlots<Beside>>(parameter, weights)?;
+                let mut rows = self.rows_to_settle::<WithSlots<Beside>>(parameter, weights)?;
                 visit(&mut |row| settle(&mut rows, &name, row))
             }
             true => {
-                let mut rows = self.rows_as::<Beside>(parameter, weights)?;
+                let mut rows = self.rows_to_settle::<Beside>(parameter, weights)?;
                 visit(&mut |row| settle(&mut rows, &name, row))
             }
             false => {
-                let mut rows = self.rows(parameter, weights)?;
+                let mut rows = self.rows_to_settle::<General>(parameter, weights)?;
                 visit(&mut |row| settle(&mut rows, &name, row))
             }
         }
@@ -134,6 +134,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             }
             .into());
         }
+        self.check_begun(parameter)?;
         // Rows that wait for idle steps take them first.
         self.settle_all(parameter, &mut weights);
         self.ready::<General>(parameter, &mut weights);

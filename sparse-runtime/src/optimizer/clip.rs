@@ -1,22 +1,28 @@
 //! Gradients of several parameters made shorter together.
 
-use crate::model::{GradientMut, Model};
+use crate::error::Result;
+use crate::model::{GradientMut, Model, gradient};
 use sparse_core::element::Float;
 
 /// Multiplies the gradients of all parameters of a model by one factor, so that the norm of all their elements together is at most
 /// `max_norm`. O(elements stored).
-pub(crate) fn gradients<M: Model>(model: &mut M, max_norm: f64) {
+///
+/// # Errors
+///
+/// [`ModelError::NoGradient`](crate::model::ModelError::NoGradient), before anything is changed.
+pub(crate) fn gradients<M: Model>(model: &mut M, max_norm: f64) -> Result<()> {
     let mut squares = 0.0;
-    let mut each = |change: &mut dyn FnMut(&mut [M::Element])| {
+    let mut each = |change: &mut dyn FnMut(&mut [M::Element])| -> Result<()> {
         for index in 0..M::PARAMETERS.len() {
-            match model.gradient_mut(index) {
+            match gradient::trained(model, index)? {
                 Some(GradientMut::Dense(gradient)) => change(gradient.values_mut()),
                 Some(GradientMut::RowSparse(gradient)) => change(gradient.values_mut()),
                 None => {}
             }
         }
+        Ok(())
     };
-    each(&mut |values| squares += sum_of_squares(values));
+    each(&mut |values| squares += sum_of_squares(values))?;
     if squares.is_finite() {
         let factor = factor(max_norm, &[squares]);
         return each(&mut |values| scale(values, factor));
@@ -25,12 +31,12 @@ pub(crate) fn gradients<M: Model>(model: &mut M, max_norm: f64) {
     let mut largest = 0.0f64;
     each(&mut |values| {
         largest = values.iter().map(|value| value.as_f64().abs()).fold(largest, f64::max)
-    });
-    each(&mut |values| scale(values, largest.recip()));
+    })?;
+    each(&mut |values| scale(values, largest.recip()))?;
     squares = 0.0;
-    each(&mut |values| squares += sum_of_squares(values));
+    each(&mut |values| squares += sum_of_squares(values))?;
     let factor = (max_norm / squares.sqrt()).min(largest);
-    each(&mut |values| scale(values, factor));
+    each(&mut |values| scale(values, factor))
 }
 
 /// What the gradients of a step are multiplied with, so that the norm of all their elements together is at most `max_norm`: 1

@@ -293,7 +293,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     ///
     /// # Errors
     ///
-    /// No such parameter, a frozen one, values of another length, or a gradient that was said to be row_sparse.
+    /// No such parameter, a frozen one, values of another length, or a gradient that was said to be row_sparse;
+    /// [`OptimizerError::OutsideStep`] between two steps.
     #[inline]
     pub fn take_dense<'a>(
         &mut self,
@@ -305,6 +306,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         if spec.gradient == Some(Storage::RowSparse) {
             return Err(OptimizerError::GradientStorage { parameter: spec.name.to_string() }.into());
         }
+        self.check_begun(parameter)?;
         self.ready::<General>(parameter, &mut Weights::Values(&mut *values));
         let record = &mut self.parameters[parameter];
         let states = std::mem::take(&mut record.states);

@@ -97,6 +97,24 @@ pub enum OptimizerError {
         /// The rule.
         rule: &'static str,
     },
+    /// A parameter was to be updated between two steps.
+    #[error(
+        "parameter `{parameter}` is lent to a step, but none was begun: call `begin_step` before, and `end_step` when all parameters are updated"
+    )]
+    OutsideStep {
+        /// The parameter.
+        parameter: String,
+    },
+    /// The derivatives that are kept of samples are not as many for each as the model has scores.
+    #[error(
+        "{kept} derivatives are kept for each sample, but a row of this model has {found} scores: go on with the model that they are of, or begin a run anew"
+    )]
+    OtherDerivatives {
+        /// Those kept for each sample.
+        kept: usize,
+        /// The scores of a row.
+        found: usize,
+    },
     /// More steps ended than were begun.
     #[error(
         "{made} steps end, but {begun} were begun: call `begin_step` before each `end_step`, and end by `end_steps` no more than `begin_steps` returned"

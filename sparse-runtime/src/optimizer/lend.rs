@@ -6,7 +6,7 @@ use super::memory::{Memory, Weights, states_of_row};
 use super::racing::not_shared;
 use super::rows::{IdleOf, RowUpdater, StateOf, StepOf, UpdateKind, WithSlots};
 use super::settling::{Missed, Settling};
-use super::updater::{GroupOf, Record, Updater};
+use super::updater::{Begun, GroupOf, Record, Updater};
 use crate::error::Result;
 use crate::table::{Table, Tenant};
 use sparse_core::element::Float;
@@ -65,7 +65,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     ///
     /// # Errors
     ///
-    /// No such parameter, a frozen one, or values of another length.
+    /// No such parameter, a frozen one, or values of another length; [`OptimizerError::OutsideStep`]
+    /// between two steps.
     #[inline]
     pub fn rows<'a>(
         &'a mut self,
@@ -87,12 +88,34 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         parameter: usize,
         weights: impl Into<Weights<'a, T>>,
     ) -> Result<RowUpdater<'a, R, T, K>> {
-        let mut weights = weights.into();
+        let weights = weights.into();
         self.check_kind::<K>(parameter, &weights)?;
+        self.check_begun(parameter)?;
+        Ok(self.lend_checked(parameter, weights))
+    }
+
+    /// [`rows_as`](Self::rows_as) of rows that are settled and not updated, which may be between
+    /// two steps.
+    #[inline(always)]
+    pub(super) fn rows_to_settle<'a, K: UpdateKind>(
+        &'a mut self,
+        parameter: usize,
+        weights: Weights<'a, T>,
+    ) -> Result<RowUpdater<'a, R, T, K>> {
+        self.check_kind::<K>(parameter, &weights)?;
+        Ok(self.lend_checked(parameter, weights))
+    }
+
+    #[inline(always)]
+    fn lend_checked<'a, K: UpdateKind>(
+        &'a mut self,
+        parameter: usize,
+        mut weights: Weights<'a, T>,
+    ) -> RowUpdater<'a, R, T, K> {
         self.ready::<K>(parameter, &mut weights);
         let record = &mut self.parameters[parameter];
         let group = &self.groups[record.group];
-        Ok(lend(record, group, (weights, 0), &self.tenant, self.clock, self.mode))
+        lend(record, group, (weights, 0), &self.tenant, self.clock, self.mode)
     }
 
     /// Whether a batch of `n_entries` entries in `n_rows` rows of data is to have the rows of a table of one column
@@ -163,6 +186,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         let n_slots = slots_of(n_entries, table);
         let mut weights = Weights::Table(table);
         self.check_kind::<WithSlots<K>>(parameter, &weights)?;
+        self.check_begun(parameter)?;
         self.ready::<WithSlots<K>>(parameter, &mut weights);
         let record = &mut self.parameters[parameter];
         let group = &self.groups[record.group];
@@ -189,6 +213,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         let [mut weights, mut others] = [Weights::Table(table), Weights::Table(other_table)];
         self.check_kind::<WithSlots<K>>(with_slots, &weights)?;
         self.check_kind::<K>(other, &others)?;
+        self.check_begun(with_slots)?;
         self.ready::<WithSlots<K>>(with_slots, &mut weights);
         self.ready::<K>(other, &mut others);
         let (groups, tenant, clock, mode) = (&self.groups, &self.tenant, self.clock, self.mode);
@@ -220,6 +245,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         let indices = std::array::from_fn(|i| parameters[i].0);
         for (index, weights) in &parameters {
             self.check_kind::<K>(*index, weights)?;
+            self.check_begun(*index)?;
         }
         let mut lent: [Option<Weights<'a, T>>; N] = parameters.map(|(_, weights)| Some(weights));
         for (&index, weights) in indices.iter().zip(&mut lent) {
@@ -353,6 +379,21 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             return Err(self.not_of_kind::<K>(parameter));
         }
         Ok(())
+    }
+
+    /// Refuses to lend a parameter, of those there are, to a step that was not begun.
+    #[inline(always)]
+    pub(super) fn check_begun(&self, parameter: usize) -> Result<()> {
+        if self.begun == Begun::Nothing {
+            return Err(self.outside_step(parameter));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn outside_step(&self, parameter: usize) -> crate::Error {
+        let parameter = self.parameters[parameter].spec.name.to_string();
+        OptimizerError::OutsideStep { parameter }.into()
     }
 
     #[cold]

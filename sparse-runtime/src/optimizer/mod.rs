@@ -51,6 +51,7 @@ mod lend;
 mod memory;
 mod norms;
 mod numbers;
+mod precision;
 mod racing;
 mod reduction;
 mod reserve;
@@ -75,6 +76,7 @@ pub use dense_steps::{DenseSteps, FewSteps, FixedSteps};
 pub use error::OptimizerError;
 pub(crate) use hot_rows::HotRows;
 pub use memory::Weights;
+pub(crate) use precision::Precision;
 pub(crate) use racing::{
     Place, PlacesAhead, Racer, RacingCursor, RacingRows, Shared, why_not_racing,
 };

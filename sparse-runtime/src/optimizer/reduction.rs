@@ -1,6 +1,5 @@
 //! Rules that correct gradients: what their steps are for, and the mean gradient.
 
-use super::error::OptimizerError;
 use super::memory::Weights;
 use super::rows::StateOf;
 use super::samples::{Samples, Usage};
@@ -92,9 +91,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             self.reduction.correction = correction;
             self.resolve();
         }
-        let n_samples = self.reduction.samples.n_samples();
-        let named = self.reduction.samples.name(usage, append_ids);
-        named.map_err(|id| OptimizerError::NoSuchSample { id, n_samples }.into())
+        Ok(self.reduction.samples.name(usage, append_ids)?)
     }
 
     /// No further step is made without being prepared.

@@ -1,5 +1,6 @@
 //! What is kept for every sample by rules that correct gradients.
 
+use super::error::OptimizerError;
 use sparse_core::element::Float;
 
 /// The derivatives of each sample's loss by its scores, as they were once: all that is needed of an old gradient where the gradient of a
@@ -17,6 +18,8 @@ pub struct Samples<T> {
     n_samples: usize,
     /// Counts how often they were begun anew: copies elsewhere are of one of these.
     version: u64,
+    /// The derivatives that were kept of each sample, and the others of a row that was corrected.
+    other: Option<(usize, usize)>,
 }
 
 /// What becomes of a derivative and the old one.
@@ -35,6 +38,14 @@ pub(crate) enum Usage {
 
 impl<T: Float> Samples<T> {
     /// For a row of the batch: `derivatives` are those of the row's loss by its scores. O(columns); the first call allocates.
+    ///
+    /// Rows have as many derivatives each; where they are not as many as were kept so far, the next
+    /// batch is refused, by [`OptimizerError::OtherDerivatives`].
+    ///
+    /// # Panics
+    ///
+    /// If the batch that the trainer has prepared the step for has no such row. Nothing is kept, and
+    /// no row is asked for, outside of a training step by a rule that corrects gradients.
     #[inline]
     pub fn correct(&mut self, row: usize, derivatives: &mut [T]) {
         if self.usage == Usage::Nothing {
@@ -44,6 +55,7 @@ impl<T: Float> Samples<T> {
         if self.derivatives.len() != self.n_samples * columns {
             self.allocate(columns);
         }
+        assert!(row < self.ids.len(), "row {row} of a batch of {} samples", self.ids.len());
         let first = self.ids[row] * columns;
         let kept = &mut self.derivatives[first..first + columns];
         match self.usage {
@@ -63,6 +75,9 @@ impl<T: Float> Samples<T> {
 
     #[cold]
     fn allocate(&mut self, columns: usize) {
+        if !self.derivatives.is_empty() {
+            self.other = Some((self.derivatives.len() / self.n_samples.max(1), columns));
+        }
         self.derivatives.clear();
         self.derivatives.resize(self.n_samples * columns, T::zero());
     }
@@ -72,6 +87,7 @@ impl<T: Float> Samples<T> {
         self.derivatives.clear();
         self.n_samples = n_samples;
         self.version += 1;
+        self.other = None;
     }
 
     /// What is kept: as many numbers for each sample, or nothing yet.
@@ -114,13 +130,20 @@ impl<T: Float> Samples<T> {
         self.n_samples
     }
 
-    /// Which samples the rows of the next batch are, as `append_ids` says, and what is done with them. The number of the first that there is
-    /// none of.
+    /// Which samples the rows of the next batch are, as `append_ids` says, and what is done with them.
+    ///
+    /// # Errors
+    ///
+    /// [`OptimizerError::NoSuchSample`] for the first that there is none of;
+    /// [`OptimizerError::OtherDerivatives`] after a row that had others than were kept.
     pub(super) fn name(
         &mut self,
         usage: Usage,
         append_ids: impl FnOnce(&mut Vec<usize>),
-    ) -> Result<(), usize> {
+    ) -> Result<(), OptimizerError> {
+        if let Some((kept, found)) = self.other {
+            return Err(OptimizerError::OtherDerivatives { kept, found });
+        }
         self.usage = usage;
         self.ids.clear();
         append_ids(&mut self.ids);
@@ -133,7 +156,8 @@ impl<T: Float> Samples<T> {
         if bits.leading_zeros() > 0 {
             return Ok(());
         }
-        self.ids.iter().find(|id| **id >= n_samples).map_or(Ok(()), |id| Err(*id))
+        let beyond = self.ids.iter().find(|id| **id >= n_samples);
+        beyond.map_or(Ok(()), |id| Err(OptimizerError::NoSuchSample { id: *id, n_samples }))
     }
 }
 
@@ -152,8 +176,36 @@ mod tests {
         assert_eq!(name(5, &[4, 0, 3]), Ok(()));
         let half = usize::MAX / 2;
         for id in [5, 6, half, half + 1, half + 6, usize::MAX - 1, usize::MAX] {
-            assert_eq!(name(5, &[4, id, 0]), Err(id));
-            assert_eq!(name(0, &[id]), Err(id));
+            let none = |n_samples| Err(OptimizerError::NoSuchSample { id, n_samples });
+            assert_eq!(name(5, &[4, id, 0]), none(5));
+            assert_eq!(name(0, &[id]), none(0));
         }
+    }
+
+    /// A batch of samples 2 and 0, of three.
+    fn named() -> Samples<f32> {
+        let mut samples = Samples::default();
+        samples.reset(3);
+        samples.name(Usage::Exchange, |to| to.extend([2, 0])).unwrap();
+        samples
+    }
+
+    #[test]
+    fn rows_with_other_derivatives_than_were_kept_are_an_error() {
+        let mut samples = named();
+        samples.correct(0, &mut [1.0]);
+        samples.correct(1, &mut [2.0]);
+        assert_eq!(samples.name(Usage::Exchange, |to| to.push(1)), Ok(()));
+        samples.correct(0, &mut [1.0, 2.0]);
+        let refusal = samples.name(Usage::Exchange, |to| to.push(1));
+        assert_eq!(refusal, Err(OptimizerError::OtherDerivatives { kept: 1, found: 2 }));
+        samples.reset(3);
+        assert_eq!(samples.name(Usage::Exchange, |to| to.push(1)), Ok(()));
+    }
+
+    #[test]
+    #[should_panic(expected = "row 2 of a batch of 2 samples")]
+    fn a_row_that_the_batch_does_not_have_is_said_by_number() {
+        named().correct(2, &mut [1.0]);
     }
 }

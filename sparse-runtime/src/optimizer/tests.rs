@@ -4,6 +4,7 @@ mod exact;
 mod initial;
 
 use super::*;
+use crate::formats::RowSparse;
 use chacha20::ChaCha8Rng;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -336,6 +337,7 @@ fn what_does_not_fit_is_refused_by_name() {
         vec![spec("w", Some(Storage::RowSparse)), spec("b", Some(Storage::Dense)), spec("f", None)],
     )
     .unwrap();
+    updater.begin_step().unwrap();
     let mut w = [0.0; 8];
     let message = |result: crate::Result<()>| result.unwrap_err().to_string();
     assert_eq!(
@@ -373,6 +375,42 @@ fn what_does_not_fit_is_refused_by_name() {
     let mut odd = spec("odd", None);
     odd.weight_decay_scale = f64::NAN;
     assert!(message(Updater::<_, f32>::new(Sgd::default(), vec![odd]).map(drop)).contains("`odd`"));
+}
+
+#[test]
+fn parameters_are_lent_within_a_step_alone() {
+    let spec = |name, gradient| ParameterSpec::new(name, 4, 1, Some(gradient));
+    let specs = vec![spec("w", Storage::RowSparse), spec("b", Storage::Dense)];
+    let mut updater = Updater::<_, f32>::new(Sgd::default(), specs).unwrap();
+    let (mut w, mut b) = ([1.0; 4], [1.0; 4]);
+    let gradient = RowSparse::new([4, 1], vec![2], vec![1.0]).unwrap();
+    for _ in 0..2 {
+        let results = [
+            updater.rows(0, &mut w).map(drop),
+            updater.rows_as::<Plain>(0, &mut w).map(drop),
+            updater.rows_of::<General, 1>([(0, &mut w)]).map(drop),
+            updater.apply_row_sparse(0, &mut w, gradient.view()),
+            updater.apply_dense(1, &mut b, &[1.0; 4]),
+            updater.take_dense(1, &mut b).map(drop),
+            updater.take_few::<4>(1, &mut b).map(drop),
+            updater.take_fixed::<4>(1, &mut b).map(drop),
+        ];
+        for (result, name) in results.into_iter().zip(["w", "w", "w", "w", "b", "b", "b", "b"]) {
+            let error = result.unwrap_err();
+            let is_refusal = matches!(
+                &error,
+                crate::Error::Optimizer(OptimizerError::OutsideStep { parameter }) if parameter == name
+            );
+            assert!(is_refusal, "{error}");
+        }
+        // Rows are brought up to date at any time.
+        updater.settle_rows(0, &mut w, [1]).unwrap();
+        updater.begin_step().unwrap();
+        updater.apply_row_sparse(0, &mut w, gradient.view()).unwrap();
+        updater.apply_dense(1, &mut b, &[0.0; 4]).unwrap();
+        updater.end_step().unwrap();
+    }
+    assert_eq!((w, b), ([1.0, 1.0, 1.0 - 0.01 - 0.01, 1.0], [1.0; 4]));
 }
 
 #[test]

@@ -90,6 +90,11 @@ pub(super) struct Group<S, M, A> {
 pub(super) type GroupOf<R, T> = Group<StepOf<R, T>, IdleOf<R, T>, <T as Float>::Accumulator>;
 
 impl<S, M: IdleMap, A: Float> Group<S, M, A> {
+    /// The factors of the learning rate and of the penalties.
+    pub(super) fn scales(&self) -> (f64, f64) {
+        (self.learning_rate_scale, self.weight_decay_scale)
+    }
+
     /// Whether rows of a table that is settled up to step `base` may wait for idle steps, or will.
     #[inline(always)]
     pub(super) fn settles_since(&self, base: u64) -> bool {

@@ -51,9 +51,26 @@ impl<T: Copy + Default> Aligned<T> {
     /// If the memory cannot be addressed or had, as `Vec` does.
     pub(crate) fn new(zero: T, len: usize) -> Self {
         #[cfg(target_os = "linux")]
-        if let Some(run) = Aligned::on_large_pages(len) {
+        if let Some(run) = Aligned::on_pages(len, memmap2::Advice::HugePage) {
             return run;
         }
+        Aligned::on_heap(zero, len)
+    }
+
+    /// [`new`](Self::new) in pages of the usual size, for a run of which little is written.
+    ///
+    /// # Panics
+    ///
+    /// As there.
+    pub(crate) fn on_small_pages(zero: T, len: usize) -> Self {
+        #[cfg(target_os = "linux")]
+        if let Some(run) = Aligned::on_pages(len, memmap2::Advice::NoHugePage) {
+            return run;
+        }
+        Aligned::on_heap(zero, len)
+    }
+
+    fn on_heap(zero: T, len: usize) -> Self {
         let padding = if len == 0 { 0 } else { LINE / size_of::<T>().max(1) };
         let bytes = len.saturating_add(padding).saturating_mul(size_of::<T>());
         // A panic can be caught, where there is no memory the usual allocation ends the process.
@@ -73,14 +90,14 @@ impl<T: Copy + Default> Aligned<T> {
 
     /// `None` for a run that is too small to gain by it, and where the system has none to give: then `Vec` has its say.
     #[cfg(target_os = "linux")]
-    fn on_large_pages(len: usize) -> Option<Self> {
+    fn on_pages(len: usize, advice: memmap2::Advice) -> Option<Self> {
         let bytes = len.checked_mul(size_of::<T>())?;
         if bytes < 2 * LARGE_PAGE {
             return None;
         }
         let memory = memmap2::MmapMut::map_anon(bytes.checked_add(LARGE_PAGE)?).ok()?;
         // A system without large pages says so; small ones will do.
-        let _ = memory.advise(memmap2::Advice::HugePage);
+        let _ = memory.advise(advice);
         let misaligned = memory.as_ptr().addr() % LARGE_PAGE;
         let start = (LARGE_PAGE - misaligned) % LARGE_PAGE / size_of::<T>();
         Some(Aligned { memory: Memory::Own(Owned::Pages(memory)), start, len })

@@ -81,6 +81,17 @@ impl<T: Element> Table<T> {
         }
     }
 
+    /// [`zeros`](Self::zeros) in pages of the usual size: for a table of which few rows are written
+    /// and that is soon dropped.
+    ///
+    /// # Panics
+    ///
+    /// As there.
+    pub(crate) fn zeros_on_small_pages(n_rows: usize, row_size: usize) -> Self {
+        let values = Aligned::on_small_pages(T::default(), n_rows.saturating_mul(row_size));
+        Table { n_rows, values: values.into(), ..Table::zeros(0, row_size) }
+    }
+
     /// The rows of a slice of values, row major; values after the last whole row are left out. O(values).
     ///
     /// # Panics
@@ -397,6 +408,16 @@ impl<T: Element> Table<T> {
         if let Some(blocks) = self.blocks_of(tenant) {
             (0..self.n_rows).for_each(|row| visit(blocks.states(row)));
         }
+    }
+
+    /// The states that an updater keeps beside one row, and up to which step the row is settled
+    /// where that lies here; `None` where the updater keeps none.
+    pub(crate) fn row_of<S: Copy>(
+        &self,
+        tenant: &Tenant,
+        row: usize,
+    ) -> Option<(&[S], Option<u32>)> {
+        self.blocks_of(tenant).map(|blocks| (blocks.states(row), blocks.last(row)))
     }
 
     /// Replaces the states that an updater keeps here, row major. Nothing where it keeps none. O(states given).

@@ -5,7 +5,7 @@ use super::checkpoint::bytes::{self, PIECE};
 use super::checkpoint::run_file::TensorsOf;
 use super::checkpoint::tensor::Take;
 use crate::error::Result;
-use crate::optimizer::{RecordSnapshot, ReductionSnapshot, Snapshot, StateOf, Updater};
+use crate::optimizer::{Precision, RecordSnapshot, ReductionSnapshot, Snapshot, StateOf, Updater};
 use crate::table::Table;
 use sparse_core::element::Float;
 use sparse_core::update_rules::{StateBlock, UpdateRule};
@@ -22,6 +22,18 @@ pub(super) trait AnyUpdater<T: Float> {
     fn set_records_outputs(&mut self, records: bool);
 
     fn n_rows_touched(&self, parameter: usize) -> Option<u64>;
+
+    /// See [`Updater::copy_settled`].
+    fn copy_settled(&self, parameter: usize, table: &Table<T>, row: usize, to: &mut [T]);
+
+    /// See [`Updater::precision`].
+    fn precision(
+        &self,
+        parameter: usize,
+        table: &Table<T>,
+        gradients: (&[usize], &[T]),
+        n_steps: u64,
+    ) -> Precision;
 
     /// How many parameters it is for.
     fn n_parameters(&self) -> usize;
@@ -100,6 +112,20 @@ impl<R: UpdateRule, T: Float> AnyUpdater<T> for Updater<R, T> {
 
     fn n_rows_touched(&self, parameter: usize) -> Option<u64> {
         self.n_rows_touched(parameter)
+    }
+
+    fn copy_settled(&self, parameter: usize, table: &Table<T>, row: usize, to: &mut [T]) {
+        self.copy_settled(parameter, table, row, to);
+    }
+
+    fn precision(
+        &self,
+        parameter: usize,
+        table: &Table<T>,
+        gradients: (&[usize], &[T]),
+        n_steps: u64,
+    ) -> Precision {
+        self.precision(parameter, table, gradients, n_steps)
     }
 
     fn n_parameters(&self) -> usize {

@@ -6,7 +6,7 @@ use super::padding::loss_without_padding;
 use super::{TrainError, json};
 use crate::data::{Batch, Batches, Position};
 use crate::error::Result;
-use crate::model::{BatchSource, Model, RowSteps};
+use crate::model::{BatchSource, Model, RowSteps, gradient};
 use crate::optimizer::Updater;
 use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;
@@ -102,6 +102,27 @@ pub trait BatchHook<M: Model> {
     fn after_steps(&mut self, model: &M, n_steps: u64) -> Result<()> {
         let _ = (model, n_steps);
         Ok(())
+    }
+
+    /// Before which of the steps that follow [`before_step`](Self::before_step) is to be called, 0
+    /// for the next one. Asked before the first step and after each such call.
+    #[inline(always)]
+    fn steps_to_check(&self, totals: &EpochTotals) -> u64 {
+        let _ = totals;
+        u64::MAX
+    }
+
+    /// Before a step, as [`steps_to_check`](Self::steps_to_check) says, with its batch; `by_rows`
+    /// where each row of the batch is a step of its own. Not called of models that
+    /// [take batches](Model::TAKES_BATCHES), nor by rules that correct gradients.
+    fn before_step<'b, R: UpdateRule, B: Batch<'b, M::Element>>(
+        &mut self,
+        model: &M,
+        updater: &Updater<R, M::Element>,
+        batch: &B,
+        by_rows: bool,
+    ) {
+        let _ = (model, updater, batch, by_rows);
     }
 
     /// After how many more steps [`pause`](Self::pause) is to be called, at least 1. Asked before the first step and after each
@@ -241,29 +262,47 @@ where
     H: BatchHook<M>,
 {
     let first = (updater.clock() == 0).then_some(start);
-    let mut settled = Settled { model: &mut *model, updater: &mut *updater, is_settled: false };
-    let Settled { model: trained, updater: used, .. } = &mut settled;
-    let result = steps(&mut **trained, &mut **used, batches, start, totals, hook);
-    settled.is_settled = true;
-    drop(settled);
-    updater.flush_model(model)?;
+    let result = settled_after(model, updater, |model, updater| {
+        steps(model, updater, batches, start, totals, hook)
+    })?;
     result.map_err(|error| blame(error, model, batches, first))
 }
 
-/// A model in training: its rows are brought up to date where steps, a hook or data panic too. Whoever catches the panic has the model as the steps so
-/// far left it.
+/// Trains, then brings all rows up to date, also where a step, a hook or data panics. The inner
+/// result is that of `train`, the outer one that of bringing rows up to date.
+#[inline]
+pub(super) fn settled_after<M: Model, R: UpdateRule, O>(
+    model: &mut M,
+    updater: &mut Updater<R, M::Element>,
+    train: impl FnOnce(&mut M, &mut Updater<R, M::Element>) -> Result<O>,
+) -> Result<Result<O>> {
+    let mut settled = Settled { model, updater, is_settled: false };
+    let result = train(&mut *settled.model, &mut *settled.updater);
+    settled.is_settled = true;
+    settled.settle()?;
+    Ok(result)
+}
+
+/// A model in training, whose rows are brought up to date where a panic drops it.
 struct Settled<'m, R: UpdateRule, M: Model> {
     model: &'m mut M,
     updater: &'m mut Updater<R, M::Element>,
     is_settled: bool,
 }
 
+impl<R: UpdateRule, M: Model> Settled<'_, R, M> {
+    fn settle(&mut self) -> Result<()> {
+        self.updater.end_prepared_steps();
+        self.updater.flush_model(self.model)
+    }
+}
+
 impl<R: UpdateRule, M: Model> Drop for Settled<'_, R, M> {
     fn drop(&mut self) {
         if !self.is_settled {
             // A panic within a panic would end the program.
-            let flush = || self.updater.flush_model(self.model);
-            if !matches!(catch_unwind(AssertUnwindSafe(flush)), Ok(Ok(()))) {
+            let settle = AssertUnwindSafe(|| self.settle());
+            if !matches!(catch_unwind(settle), Ok(Ok(()))) {
                 tracing::error!("rows of the model wait for steps that they missed");
             }
         }
@@ -292,6 +331,7 @@ where
     let max_norm = hook.max_norm();
     if by_rows && max_norm.is_none() && !updater.records_outputs() && !hook.sees_steps() {
         while let Some(batch) = batches.next_rows(pauses.steps_a_call())? {
+            pauses.before(&batch, true, model, updater, &totals, hook);
             let bound = model.bind(&batch)?;
             let steps = model.train_rows(&bound, updater)?;
             totals.add_rows(&steps);
@@ -313,6 +353,7 @@ where
         if let Some(learning_rate) = hook.learning_rate(updater.clock(), epoch) {
             updater.set_learning_rate(learning_rate)?;
         }
+        pauses.before(&batch, false, model, updater, &totals, hook);
         let real_loss = loss_without_padding(model, updater, &batch)?;
         let bound = model.bind(&batch)?;
         let loss = match max_norm {
@@ -338,6 +379,8 @@ pub(super) struct Pauses {
     first_batch: u64,
     /// The steps until then.
     left: u64,
+    /// The steps before the one whose batch is looked at before it.
+    to_check: u64,
     /// Whether gradients of the last of these are looked at, so that it is made by itself.
     sees_gradients: bool,
 }
@@ -351,7 +394,13 @@ impl Pauses {
         hook: &impl BatchHook<M>,
     ) -> Self {
         let first_batch = start.batch.wrapping_sub(totals.n_batches);
-        let mut pauses = Pauses { epoch: start.epoch, first_batch, left: 0, sees_gradients: false };
+        let mut pauses = Pauses {
+            epoch: start.epoch,
+            first_batch,
+            left: 0,
+            to_check: hook.steps_to_check(totals),
+            sees_gradients: false,
+        };
         pauses.plan(totals, hook);
         pauses
     }
@@ -373,6 +422,7 @@ impl Pauses {
     /// After a step at whose end nobody looks.
     pub(super) fn pass(&mut self) {
         self.left -= 1;
+        self.to_check = self.to_check.saturating_sub(1);
     }
 
     /// The epoch.
@@ -384,7 +434,26 @@ impl Pauses {
     #[inline]
     pub(super) fn steps_a_call(&self) -> usize {
         let apart = u64::from(self.sees_gradients && self.left > 1);
-        (self.left - apart).min(ROWS_A_CALL as u64) as usize
+        let to_check = if self.to_check == 0 { u64::MAX } else { self.to_check };
+        (self.left - apart).min(to_check).min(ROWS_A_CALL as u64) as usize
+    }
+
+    /// Before a step, or a call that makes one for each row of the batch.
+    #[inline]
+    pub(super) fn before<'b, M: Model, R: UpdateRule, B: Batch<'b, M::Element>>(
+        &mut self,
+        batch: &B,
+        by_rows: bool,
+        model: &M,
+        updater: &Updater<R, M::Element>,
+        totals: &EpochTotals,
+        hook: &mut impl BatchHook<M>,
+    ) {
+        if self.to_check == 0 {
+            hook.before_step(model, updater, batch, by_rows);
+            let after = EpochTotals { n_batches: totals.n_batches + 1, ..*totals };
+            self.to_check = hook.steps_to_check(&after).saturating_add(1);
+        }
     }
 
     /// After some steps, the last of them on `batch`, with what the epoch has come to.
@@ -399,6 +468,7 @@ impl Pauses {
         hook: &mut impl BatchHook<M>,
     ) -> Result<ControlFlow<()>> {
         self.left = self.left.saturating_sub(n_steps);
+        self.to_check = self.to_check.saturating_sub(n_steps);
         if self.left > 0 {
             return Ok(ControlFlow::Continue(()));
         }
@@ -417,6 +487,11 @@ impl Pauses {
     ) -> Result<ControlFlow<()>> {
         if self.sees_gradients {
             model.loss_and_grads(batch)?;
+            if !M::TAKES_BATCHES {
+                for index in 0..M::PARAMETERS.len() {
+                    gradient::trained(model, index)?;
+                }
+            }
             hook.gradients(model);
         }
         let batch = self.first_batch.wrapping_add(totals.n_batches);

@@ -4,6 +4,7 @@ use super::any_updater::AnyUpdater;
 use super::callback::{Callback, Moment, State, is_due, replay, states};
 use super::checkpoint::Run;
 use super::measure::Measure;
+use super::precision::Checks;
 use super::progress::Reporter;
 use super::{BatchHook, EpochTotals};
 use crate::data::{Batch, Position};
@@ -31,6 +32,7 @@ pub(super) struct Hook<'s, 'a> {
     pub(super) has_end: bool,
     /// Of the gradients at a pause, by parameter, where a callback asks for them.
     pub(super) gradient_norms: Vec<Option<f64>>,
+    pub(super) checks: Checks<'s>,
 }
 
 impl Hook<'_, '_> {
@@ -120,6 +122,20 @@ impl<M: Model> BatchHook<M> for Hook<'_, '_> {
     ) -> Result<()> {
         self.reporter.advance(1);
         self.measure.update(model, batch)
+    }
+
+    fn steps_to_check(&self, totals: &EpochTotals) -> u64 {
+        self.checks.steps_until(totals.n_batches)
+    }
+
+    fn before_step<'b, R: UpdateRule, B: Batch<'b, M::Element>>(
+        &mut self,
+        model: &M,
+        updater: &Updater<R, M::Element>,
+        batch: &B,
+        by_rows: bool,
+    ) {
+        self.checks.check(model, updater, batch, by_rows);
     }
 
     fn steps_to_pause(&self, totals: &EpochTotals) -> u64 {

@@ -77,7 +77,7 @@ impl Plan<'_> {
         let mut lead = Lead { plan: self, evaluation, reporter, made, is_stopped };
         run(&mut lead)?;
         let stopped = lead.is_stopped && lead.made.position.epoch < epochs;
-        Ok(FitReport { epochs: lead.made.epochs, stopped })
+        Ok(FitReport { epochs: lead.made.epochs, stopped, warnings: Vec::new() })
     }
 }
 

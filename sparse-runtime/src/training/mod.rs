@@ -23,6 +23,7 @@ mod padding;
 mod plan;
 #[cfg(feature = "plot")]
 mod plot;
+mod precision;
 mod predictions;
 mod progress;
 mod progressive;
@@ -30,6 +31,7 @@ mod reduced;
 mod report;
 mod save;
 mod score;
+mod settled_copy;
 mod steps;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -1,5 +1,6 @@
 //! The loss of a batch that is filled up, over the samples that are not copies.
 
+use super::settled_copy::SettledCopy;
 use crate::data::{Batch, Part};
 use crate::error::Result;
 use crate::model::{Extent, Model};
@@ -9,7 +10,9 @@ use sparse_core::update_rules::UpdateRule;
 /// The mean loss over the samples of a batch that repeat no earlier ones, at the present parameters: what the epoch counts in place of the loss of the
 /// step, which is the mean over all rows of the batch. `None` of a batch without padding, and of a model whose batches all have as many rows.
 ///
-/// All parameters are brought up to date for it, as they are after this last batch of the epoch anyway. O(loss of the batch).
+/// It is computed on a [copy](SettledCopy) of the rows that the batch reads, so that the step has the bits that it has without: two runs of
+/// missed steps, made one after the other, have other last bits than all of them together. Where there is no memory for a copy, and of a model that
+/// computes elsewhere, all rows of the model are brought up to date for it. O(loss of the batch).
 ///
 /// # Errors
 ///
@@ -28,13 +31,20 @@ where
     if batch.n_padding() == 0 || n_real == 0 || has_fixed_batches::<M>() {
         return Ok(None);
     }
+    if !M::TAKES_BATCHES
+        && let Some(mut copy) = SettledCopy::of(model)?
+    {
+        let bound = model.bind(&Part::new(batch, 0..n_real))?;
+        model.check_batch(&bound, true)?;
+        return copy.with_rows_of(model, updater, &bound)?.loss(&bound).map(Some);
+    }
     updater.flush_model(model)?;
     let bound = model.bind(&Part::new(batch, 0..n_real))?;
     model.loss(&bound).map(Some)
 }
 
 /// Whether the number of rows of a batch is fixed in the source.
-fn has_fixed_batches<M: Model>() -> bool {
+pub(super) fn has_fixed_batches<M: Model>() -> bool {
     let mut inputs = M::INPUTS.iter();
     inputs.any(|input| matches!(input.shape.first(), Some(Extent::Constant(_))))
 }

@@ -30,6 +30,8 @@ pub(super) struct Plan<'a> {
     pub(super) parallel: Parallel,
     pub(super) leaves: usize,
     pub(super) more_settings: Vec<(String, String)>,
+    /// By parameter, whether there was a warning of its numbers since the run began.
+    pub(super) warned: Vec<bool>,
 }
 
 /// What is multiplied for one parameter, and by how much.
@@ -56,6 +58,7 @@ impl Default for Plan<'_> {
             parallel: Parallel::Sequential,
             leaves: 8,
             more_settings: Vec::new(),
+            warned: Vec::new(),
         }
     }
 }

@@ -9,7 +9,7 @@
 
 use super::TrainError;
 use super::blame::blame;
-use super::epoch::{BatchHook, EpochTotals, Pauses, ROWS_A_CALL, diverged};
+use super::epoch::{BatchHook, EpochTotals, Pauses, ROWS_A_CALL, diverged, settled_after};
 use super::padding::loss_without_padding;
 use super::score::{ROWS_AT_A_TIME, whole};
 use crate::data::{Batch, BatchOptions, Batches, DataSource, Labels, LastBatch, Order, Position};
@@ -18,6 +18,7 @@ use crate::model::{BatchSource, Extent, InputInfo, Model};
 use crate::optimizer::{Updater, Usage};
 use crate::table::Table;
 use sparse_core::update_rules::{Correction, UpdateRule, VarianceReduction};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// What a run with a rule that corrects gradients keeps from epoch to epoch, beside what its updater does.
 pub(super) struct Reduced<'d, M: Model, S: DataSource<M::Element>> {
@@ -114,9 +115,9 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
             _ => self.gather(model, updater, start.epoch)?,
         }
         let first = (updater.clock() == 0).then_some(start);
-        let result = self.steps(model, updater, batches, start, totals, hook);
-        updater.end_prepared_steps();
-        updater.flush_model(model)?;
+        let result = settled_after(model, updater, |model, updater| {
+            self.steps(model, updater, batches, start, totals, hook)
+        })?;
         result.map_err(|error| blame(error, model, batches, first))
     }
 
@@ -136,21 +137,29 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         }
         let (clock, records) = (updater.clock(), updater.records_outputs());
         updater.set_records_outputs(false);
-        let gathered = self.sum_gradients(model, updater, epoch);
+        // Half a mean is none, also where the panic of a step or of data is caught later.
+        let sum = AssertUnwindSafe(|| self.sum_gradients(model, updater, epoch));
+        let (gathered, panic) = match catch_unwind(sum) {
+            Ok(gathered) => (gathered, None),
+            Err(panic) => (Ok(0), Some(panic)),
+        };
         updater.set_records_outputs(records);
         updater.end_prepared_steps();
         updater.flush_model(model)?;
         let n_rows = *gathered.as_ref().unwrap_or(&0);
         updater.end_gathering(tables(model), clock, n_rows);
         match gathered {
-            Ok(_) => updater.set_knows_rows(true),
-            Err(_) => updater.forget_mean(),
+            Ok(_) if panic.is_none() => updater.set_knows_rows(true),
+            _ => updater.forget_mean(),
         }
         if self.n_samples.is_none() {
             updater.take_states_apart(model);
             self.restore_frozen(model);
         }
-        gathered.map(drop)
+        match panic {
+            Some(panic) => resume_unwind(panic),
+            None => gathered.map(drop),
+        }
     }
 
     /// Adds the gradients of all rows to the mean; returns the number of rows, without padding.

@@ -69,6 +69,10 @@ pub struct FitReport {
     pub epochs: Vec<EpochReport>,
     /// True if a callback ended the run before the end of its last epoch.
     pub stopped: bool,
+    /// Once for each parameter: its steps are mostly rounded away, or states are not finite. One
+    /// batch an epoch is checked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 impl FitReport {
@@ -206,7 +210,7 @@ mod tests {
             n_rows: u64::MAX,
             seconds: 1.0 / 3.0,
         };
-        let report = FitReport { epochs: vec![epoch], stopped: true };
+        let report = FitReport { epochs: vec![epoch], stopped: true, warnings: Vec::new() };
         let text = report.to_json();
         assert!(text.contains(r#""metrics":{"auc":"NaN","mse":"inf"}"#), "{text}");
         let back = FitReport::from_json(&text).unwrap();

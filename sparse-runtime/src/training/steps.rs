@@ -8,6 +8,7 @@ use super::evaluation::Evaluation;
 use super::hook::Hook;
 use super::measure::Measure;
 use super::plan::Plan;
+use super::precision::Checks;
 use super::progress::Reporter;
 use super::reduced::Reduced;
 use super::report::{EpochReport, FitReport};
@@ -35,6 +36,7 @@ pub(super) enum Part {
 pub(super) struct RuleFacts {
     name: &'static str,
     one_rate: bool,
+    corrects: bool,
     learning_rate: f64,
 }
 
@@ -98,7 +100,12 @@ where
     S: DataSource<M::Element>,
 {
     fn rule(&self) -> RuleFacts {
-        RuleFacts { name: R::NAME, one_rate: R::ONE_RATE, learning_rate: self.learning_rate }
+        RuleFacts {
+            name: R::NAME,
+            one_rate: R::ONE_RATE,
+            corrects: R::CORRECTS,
+            learning_rate: self.learning_rate,
+        }
     }
 
     fn updater(&mut self) -> &mut dyn AnyUpdater<M::Element> {
@@ -189,6 +196,9 @@ impl Plan<'_> {
         let base_rate = rule.learning_rate;
         run.settings.push(self.metrics_setting());
         let rows_at_a_time = self.rows_at_a_time();
+        if part == Part::Whole || steps.updater().clock() == 0 {
+            self.warned.clear();
+        }
         let mut hook = Hook {
             measure: Measure::new::<M>(&self.metrics)?,
             reporter: Reporter::new(self.progress),
@@ -200,6 +210,7 @@ impl Plan<'_> {
             is_stopped: false,
             has_end: part != Part::Piece,
             gradient_norms: Vec::new(),
+            checks: Checks::new::<M>(rule.corrects, self.clip_norm, &mut self.warned),
         };
         model.set_parallel(self.parallel);
         hook.measure.restore(&hook.run.metrics)?;
@@ -219,15 +230,25 @@ impl Plan<'_> {
                 updater.set_learning_rate(base_rate * factor)?;
             }
             batches.start_epoch(epoch)?;
-            hook.reporter.start_epoch(epoch, end, batches.n_batches(), batches.bytes_read());
+            let n_batches = batches.n_batches();
+            let (clock, n_steps) = (steps.updater().clock(), Checks::batches_of(n_batches));
+            let number = match part {
+                // Pieces are counted by their steps.
+                Part::Piece => clock / n_steps.max(1),
+                Part::Whole | Part::Epochs => epoch,
+            };
+            hook.checks.start_epoch(number, n_batches, clock.max(n_steps.saturating_mul(end)));
+            hook.reporter.start_epoch(epoch, end, n_batches, batches.bytes_read());
             hook.reporter.advance(start.batch);
             let began = Instant::now();
             let totals = steps.fit_epoch(model, &mut batches, start, totals, &mut hook)?;
             if hook.is_stopped {
                 // Ended within the epoch, of which everybody was told then: nobody is to take it
                 // for a whole one.
-                return Ok(FitReport { epochs: hook.run.epochs, stopped: true });
+                let (epochs, warnings) = (hook.run.epochs, hook.checks.warnings);
+                return Ok(FitReport { epochs, stopped: true, warnings });
             }
+            hook.checks.end_epoch(totals.n_batches);
             let seconds = began.elapsed().as_secs_f64();
             // Rows that roll over may fill no batch yet.
             if totals.n_rows == 0 && options.last_batch != LastBatch::RollOver {
@@ -265,6 +286,7 @@ impl Plan<'_> {
             hook.end(&(&*model, &*steps.updater()))?;
         }
         let stopped = hook.is_stopped && hook.run.position.epoch < end;
-        Ok(FitReport { epochs: hook.run.epochs, stopped })
+        let (epochs, warnings) = (hook.run.epochs, hook.checks.warnings);
+        Ok(FitReport { epochs, stopped, warnings })
     }
 }

@@ -9,6 +9,7 @@ use nnz::data::{Batch, BatchOptions, Batches, DataSource, Labels, Order};
 use nnz::model::GradientMut;
 use nnz::prelude::*;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 graph! {
     /// Generalised linear: the derivatives of the samples are kept.
@@ -284,6 +285,47 @@ impl nnz::training::Callback for StopAt {
             false => Ok(ControlFlow::Continue(())),
         }
     }
+}
+
+/// Panics where [`StopAt`] ends the run.
+struct PanicAt(StopAt);
+
+impl nnz::training::Callback for PanicAt {
+    fn next_batch(&self, n_batches: u64) -> Option<u64> {
+        self.0.next_batch(n_batches)
+    }
+
+    fn batch(&mut self, moment: &nnz::training::Moment<'_>) -> nnz::Result<ControlFlow<()>> {
+        let flow = self.0.batch(moment)?;
+        assert!(flow.is_continue(), "on purpose");
+        Ok(flow)
+    }
+}
+
+/// Rows of a run that is ended between the same two batches are all settled.
+fn caught_panics_settle<M: Model<Element = f64>, R: UpdateRule>(
+    new: impl Fn() -> M,
+    rule: impl Fn(Sgd) -> R,
+) {
+    let data = data();
+    for plan in plans().split_off(8) {
+        let at = || StopAt(nnz::data::Position { epoch: 1, batch: 4 });
+        let (mut ended, mut caught) = (new(), new());
+        trainer(&plan, rule(plan.rule.clone())).callback(at()).fit(&mut ended, &data).unwrap();
+        let mut trainer = trainer(&plan, rule(plan.rule.clone())).callback(PanicAt(at()));
+        let result = catch_unwind(AssertUnwindSafe(|| trainer.fit(&mut caught, &data)));
+        assert!(result.is_err());
+        assert_eq!(parameters(&caught), parameters(&ended));
+    }
+}
+
+#[test]
+fn fault_a_panic_that_is_caught_leaves_no_row_of_corrected_steps_waiting() {
+    let linear = || Linear::new(dims! { d: D }, Seed(1)).unwrap();
+    caught_panics_settle(linear, |rule| Svrg { update_freq: 2, rule });
+    caught_panics_settle(linear, |rule| Saga { rule });
+    let unfused = || Unfused::new(dims! { d: D }, Seed(1)).unwrap();
+    caught_panics_settle(unfused, |rule| Svrg { update_freq: 2, rule });
 }
 
 #[test]

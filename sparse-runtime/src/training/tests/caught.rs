@@ -4,6 +4,8 @@ use super::*;
 use crate::data::Position;
 use crate::error::{Error, Result};
 use crate::optimizer::{OptimizerError, Updater};
+use sparse_core::update_rules::{Svrg, UpdateRule};
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[test]
@@ -62,24 +64,78 @@ impl Callback for At<'_> {
     }
 }
 
+/// The bytes of the model's file after a run that panics, or is ended, before batch 25.
+fn saved<R: UpdateRule>(rule: &R, panics: bool) -> Vec<u8> {
+    let data = data::<f64>(40);
+    let (mut model, mut is_there) = (Linear::<f64>::new(D), false);
+    let callback = At { batch: 25, panics, is_there: &mut is_there };
+    let mut trainer =
+        Trainer::new(rule.clone()).progress(Progress::Silent).callback(callback).decay_all();
+    let result = catch_unwind(AssertUnwindSafe(|| trainer.fit(&mut model, &data)));
+    drop(trainer);
+    assert!(is_there && result.is_err() == panics);
+    let name = format!("nnz-caught-{}-{panics}-{}.safetensors", R::NAME, std::process::id());
+    let path = std::env::temp_dir().join(name);
+    checkpoint::save(&model, &path).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    bytes
+}
+
+/// The other run ends between the same two batches, and settles all rows.
 #[test]
 fn fault_a_panic_that_is_caught_leaves_no_row_waiting() {
+    let rule = Sgd { weight_decay: 0.1, ..sgd(0.1, 0.9) };
+    assert!(saved(&rule, true) == saved(&rule, false));
+    let rule = Svrg { update_freq: 2, rule };
+    assert!(saved(&rule, true) == saved(&rule, false));
+}
+
+/// Data that panics when its batches are asked for, after so many times.
+struct Panics<'a> {
+    data: &'a Dataset<f64>,
+    left: Cell<u32>,
+}
+
+impl DataSource<f64> for Panics<'_> {
+    type Batches<'s>
+        = <Dataset<f64> as DataSource<f64>>::Batches<'s>
+    where
+        Self: 's;
+
+    fn n_rows(&self) -> Option<usize> {
+        Some(self.data.n_rows())
+    }
+
+    fn batches<'s>(
+        &'s self,
+        inputs: &[crate::model::InputInfo],
+        options: &BatchOptions,
+    ) -> Result<Self::Batches<'s>> {
+        self.left.set(self.left.get().checked_sub(1).expect("no more batches"));
+        self.data.batches(inputs, options)
+    }
+}
+
+#[test]
+fn fault_a_panic_while_gradients_are_gathered_leaves_no_mean() -> Result<()> {
     let data = data::<f64>(40);
-    let saved = |panics: bool| {
-        let (mut model, mut is_there) = (Linear::<f64>::new(D), false);
-        let rule = Sgd { weight_decay: 0.1, ..sgd(0.1, 0.9) };
-        let callback = At { batch: 25, panics, is_there: &mut is_there };
-        let mut trainer = Trainer::new(rule).progress(Progress::Silent).callback(callback);
-        let result = catch_unwind(AssertUnwindSafe(|| trainer.fit(&mut model, &data)));
-        drop(trainer);
-        assert!(is_there && result.is_err() == panics);
-        let name = format!("nnz-caught-{panics}-{}.safetensors", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        checkpoint::save(&model, &path).unwrap();
-        let bytes = std::fs::read(&path).unwrap();
-        std::fs::remove_file(&path).unwrap();
-        bytes
-    };
-    // The other run ends between the same two batches, and settles all rows.
-    assert!(saved(true) == saved(false));
+    let mut trainer =
+        Trainer::new(Svrg { update_freq: 2, rule: sgd(0.1, 0.0) }).progress(Progress::Silent);
+    let mut model = Linear::<f64>::new(D);
+    let mut updater = trainer.updater(&model)?;
+    trainer.fit_epochs(&mut model, &mut updater, &data, 0..2)?;
+    let (before, clock) = (model.w.values().to_vec(), updater.clock());
+    assert!(updater.has_mean(None, data.fingerprint()?));
+    let panics = Panics { data: &data, left: Cell::new(1) };
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        trainer.fit_epochs(&mut model, &mut updater, &panics, 2..3)
+    }));
+    assert!(result.is_err());
+    assert_eq!((model.w.values(), updater.clock()), (&before[..], clock));
+    assert!(!updater.has_mean(None, None) && !updater.has_mean(None, data.fingerprint()?));
+    // The next epoch gathers it, though none is due.
+    trainer.fit_epochs(&mut model, &mut updater, &data, 3..4)?;
+    assert!(updater.has_mean(None, data.fingerprint()?));
+    Ok(())
 }

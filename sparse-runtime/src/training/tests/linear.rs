@@ -23,6 +23,9 @@ pub(crate) struct Linear<T: Float = f64, const GRAPH: u64 = 1> {
     sums: RowAccumulator,
 }
 
+/// The `GRAPH` that does not give its gradients.
+pub(crate) const WITHOUT_GRADIENTS: u64 = 98;
+
 /// The `GRAPH` whose output cannot be read as a dense array.
 pub(crate) const WITHOUT_OUTPUT: u64 = 99;
 
@@ -181,9 +184,19 @@ impl<T: Float, const GRAPH: u64> Model for Linear<T, GRAPH> {
         batch: &Batch<'_, T>,
         updater: &mut Updater<R, T>,
     ) -> Result<f64> {
+        self.adjusted_step(batch, updater, |_| Ok(()))
+    }
+
+    fn adjusted_step<R: UpdateRule>(
+        &mut self,
+        batch: &Batch<'_, T>,
+        updater: &mut Updater<R, T>,
+        adjust: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<f64> {
         updater.begin_step()?;
         updater.settle_read::<Self>(0, self.w.values_mut(), batch)?;
         let loss = self.loss_and_grads(batch)?;
+        adjust(self)?;
         updater.apply_row_sparse(0, self.w.values_mut(), self.gradients.0.view())?;
         updater.apply_dense(1, self.b.values_mut(), self.gradients.1.values())?;
         updater.end_step()?;
@@ -192,6 +205,7 @@ impl<T: Float, const GRAPH: u64> Model for Linear<T, GRAPH> {
 
     fn gradient_mut(&mut self, index: usize) -> Option<GradientMut<'_, T>> {
         match index {
+            _ if GRAPH == WITHOUT_GRADIENTS => None,
             0 => Some((&mut self.gradients.0).into()),
             1 => Some((&mut self.gradients.1).into()),
             _ => None,

@@ -3,9 +3,12 @@
 mod caught;
 mod faults;
 mod finite;
+mod gradients;
 pub(crate) mod linear;
 mod other_data;
+mod padded;
 mod pieces;
+mod precision;
 mod resume;
 mod starts;
 

@@ -45,7 +45,9 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     /// # Errors
     ///
     /// As [`fit`](Self::fit). [`TrainError::NotOnWorkers`] for callbacks that see gradients, SAGA,
-    /// and models that write states. [`StoreError::LeafCount`]; [`CommunicatorError::NoWorkers`]
+    /// and models that write states.
+    /// [`ModelError::NoGradient`](crate::model::ModelError::NoGradient) of a model written by hand
+    /// without [`gradient_mut`](Model::gradient_mut). [`StoreError::LeafCount`]; [`CommunicatorError::NoWorkers`]
     /// and [`CommunicatorError::TooManyWorkers`]; [`TrainError::ThreadNotStarted`] where the system
     /// gives no thread more; [`StoreError::Panicked`] where a worker has. The error of a worker
     /// ends all; the model's

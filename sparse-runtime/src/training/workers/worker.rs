@@ -4,7 +4,7 @@ use super::job::Job;
 use crate::data::{Batch, Part};
 use crate::error::Result;
 use crate::formats::RowIdsView;
-use crate::model::{Model, RowIds};
+use crate::model::{Model, RowIds, gradient};
 use crate::optimizer::Updater;
 use crate::store::{Communicator, KvStore, LeafSum, StoreError};
 use crate::table::Table;
@@ -303,8 +303,10 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
             snapshot.loss_and_grads(&bound)?;
         }
         for (index, _) in trained::<M>() {
-            let Some(mut gradient) = self.model.gradient_mut(index) else { continue };
-            if let Some(old) = snapshot.as_mut().and_then(|snapshot| snapshot.gradient_mut(index)) {
+            let Some(mut gradient) = gradient::trained(&mut *self.model, index)? else { continue };
+            if let Some(snapshot) = &mut snapshot
+                && let Some(old) = gradient::trained(&mut **snapshot, index)?
+            {
                 gradient.subtract(old)?;
             }
             self.sums[index].add(leaf, gradient.view(), n_own / n_rows as f64)?;
