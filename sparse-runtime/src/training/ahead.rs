@@ -1,7 +1,7 @@
 //! The steps of a model that takes batches: the next one is read and taken while a step is computed.
 
-use super::epoch::Pauses;
 use super::padding::loss_without_padding;
+use super::pauses::Pauses;
 use super::{BatchHook, EpochTotals, TrainError};
 use crate::data::{Batch, Batches};
 use crate::error::Result;

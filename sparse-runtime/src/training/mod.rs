@@ -20,6 +20,7 @@ mod lead;
 mod measure;
 mod monitor;
 mod padding;
+mod pauses;
 mod plan;
 #[cfg(feature = "plot")]
 mod plot;

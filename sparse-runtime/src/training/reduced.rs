@@ -9,8 +9,9 @@
 
 use super::TrainError;
 use super::blame::blame;
-use super::epoch::{BatchHook, EpochTotals, Pauses, ROWS_A_CALL, diverged, settled_after};
+use super::epoch::{BatchHook, EpochTotals, ROWS_A_CALL, diverged, settled_after};
 use super::padding::loss_without_padding;
+use super::pauses::Pauses;
 use super::score::{ROWS_AT_A_TIME, whole};
 use crate::data::{Batch, BatchOptions, Batches, DataSource, Labels, LastBatch, Order, Position};
 use crate::error::Result;
