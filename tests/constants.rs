@@ -33,7 +33,7 @@ graph! {
 
 graph! {
     /// Constants and fixed dimensions are numbers in initializers.
-    pub model Numbers {
+    pub model InInitializers {
         const CLASSES;
         const FIELDS: usize = 8;
         const PAIRS = FIELDS * (FIELDS - 1) / 2;
@@ -253,8 +253,8 @@ fn what_is_assumed_is_computed_with() {
 #[test]
 fn l6_constants_and_fixed_dimensions_are_numbers_in_initializers() {
     let x = Dense::full([1, 4], 1.0);
-    let mut model = Numbers::new(dims! { d: 4 }, Seed(1)).unwrap();
-    let outputs = model.forward(&NumbersBatch { x: x.view() }).unwrap();
+    let mut model = InInitializers::new(dims! { d: 4 }, Seed(1)).unwrap();
+    let outputs = model.forward(&InInitializersBatch { x: x.view() }).unwrap();
     assert_eq!(outputs.scaled.values(), [36.0; 4]);
     assert!((outputs.product.values()[0] - 2.0 / 3.0).abs() < 1e-6);
 }
