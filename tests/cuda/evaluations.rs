@@ -6,6 +6,7 @@ use crate::uploads::{COLUMNS, data, model};
 use crate::{Logistic, near};
 use nnz::data::{BatchOptions, Batches, DataSource, Labels, LastBatch, Order};
 use nnz::device::cuda::CudaError;
+use nnz::metric::{Auc, LogLoss};
 use nnz::model::{ModelError, OnGpu};
 use nnz::optimizer::Updater;
 use nnz::prelude::*;
@@ -59,6 +60,61 @@ fn scores_and_predictions_are_those_of_one_batch_after_the_other() {
     hold(&Logistic::new(dims! { d: COLUMNS }, Seed(3)).unwrap(), &data());
     hold(&WideDeep::new(named::sizes::<WideDeep>(COLUMNS), Seed(3)).unwrap(), &data());
     hold(&Ratings::new(named::sizes::<Ratings>(1), Seed(3)).unwrap(), &named::rated(150));
+}
+
+twins! {
+    /// Ranked by its score.
+    Linked, LinkedOff {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        let score = dot(x, w);
+        loss logistic(score, y);
+        output probability = sigmoid(score);
+    }
+}
+
+graph! {
+    /// The score of the output is not that of the loss.
+    model Halved {
+        fuse = off;
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Zeros;
+        let half = 0.5 * dot(x, w);
+        loss logistic(half, y);
+        output probability = sigmoid(2.0 * half);
+    }
+}
+
+/// Of scores whose probabilities are all 0 or 1 in `f32`, by batches of several sizes.
+fn hold_linked<M: Model<Element = f32>>(mut host: M) {
+    let scores = [-40.0, -20.0, -18.0, -17.5, 17.5, 18.0, 20.0, 40.0];
+    host.parameters_mut()[0].values_mut().copy_from_slice(&scores);
+    let x = Csr::from_rows(8, (0..8).map(|row| [(row, 1.0f32)])).unwrap();
+    let data = Dataset::new(x, vec![0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0]).unwrap();
+    let rule = Sgd { learning_rate: 1e-30, ..Sgd::default() };
+    for batch_size in [8, 3, 1] {
+        let mut there = OnGpu::new(&host, &gpu()).unwrap();
+        let mut trainer = Trainer::new(rule.clone()).batch_size(batch_size).epochs(1);
+        trainer = trainer.metric(Auc).metric(LogLoss).progress(Progress::Silent);
+        let held = |metric: &dyn Fn(&str) -> Option<f64>| {
+            assert_eq!(metric("auc"), Some(0.75), "12 of 16 pairs, in batches of {batch_size}");
+            let log_loss = metric("log_loss").unwrap();
+            assert!((log_loss - 4.750_000_01).abs() < 1e-6, "{log_loss}");
+        };
+        let report = trainer.fit(&mut there, &data).unwrap();
+        held(&|name| report.epochs[0].metric(name));
+        let report = trainer.score(&mut there, &data).unwrap();
+        held(&|name| report.metric(name));
+    }
+}
+
+#[test]
+fn n4_metrics_see_the_scores_of_a_gpu() {
+    hold_linked(Linked::new(dims! { d: 8 }, Seed(0)).unwrap());
+    hold_linked(LinkedOff::new(dims! { d: 8 }, Seed(0)).unwrap());
+    hold_linked(Halved::new(dims! { d: 8 }, Seed(0)).unwrap());
 }
 
 /// Two batches are asked for before either is read, and a step is made between.

@@ -185,6 +185,50 @@ fn blocks_of_many_rows() {
     }
 }
 
+twins! {
+    /// A bag through a layer.
+    Bag, BagOff {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param t: row_sparse[d, 4] = Constant(0.5);
+        param h: dense[4, 1] = Constant(1.0);
+        param b: dense[1] = Zeros;
+        let score = dot(embedding_bag(x, t), h) + b;
+        loss squared_error(score, y);
+        output score;
+    }
+}
+
+/// After one step of a batch of equal samples, within 4 units in the last place of the sums in exact numbers.
+fn hold_sums<M: Model<Element = f32>>(host: &M) {
+    const N: usize = 1 << 15;
+    let x = Csr::from_rows(2, (0..N).map(|_| [(1, 1.0f32)])).unwrap();
+    let data = Dataset::new(x, vec![2.1; N]).unwrap();
+    let mut there = OnGpu::new(host, &gpu()).unwrap();
+    let rule = Sgd { learning_rate: 1.0, ..Sgd::default() };
+    let mut trainer = Trainer::new(rule).batch_size(N).epochs(1).progress(Progress::Silent);
+    trainer.fit(&mut there, &data).unwrap();
+    let derivative = f64::from(2.0 - 2.1f32);
+    for parameter in there.into_host().unwrap().parameters() {
+        let (named, expected) = match parameter.name {
+            "t" => (4..8, 0.5 - derivative),
+            "h" => (0..4, 1.0 - 0.5 * derivative),
+            _ => (0..1, -derivative),
+        };
+        let ulp = f64::from((expected as f32).next_up()) - f64::from(expected as f32);
+        for found in &parameter.values()[named] {
+            let error = (f64::from(*found) - expected).abs() / ulp;
+            assert!(error <= 4.0, "{} {}: {error} ulps", M::NAME, parameter.name);
+        }
+    }
+}
+
+#[test]
+fn n1_dense_parameters_of_a_large_batch_have_the_sum_of_all_samples() {
+    hold_sums(&Bag::new(dims! { d: 2 }, Seed(0)).unwrap());
+    hold_sums(&BagOff::new(dims! { d: 2 }, Seed(0)).unwrap());
+}
+
 #[test]
 fn in_64_bits_with_sparse_labels() {
     let x = Csr::from_coo(3, 4, [(0, 1, 1.0f64), (0, 3, -2.0), (2, 1, 0.5)]).unwrap();

@@ -8,6 +8,7 @@ mod device;
 mod twins;
 #[allow(unreachable_pub, reason = "the models of other tests are")]
 mod corrected;
+#[allow(unreachable_pub, reason = "the models of other tests are")]
 mod evaluations;
 mod examples;
 #[allow(unreachable_pub, reason = "the models of other tests are")]

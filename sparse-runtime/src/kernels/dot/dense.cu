@@ -6,6 +6,9 @@
 
 #define TILE 16
 
+// Products that are added in REAL, before their sum is in f64: it is off by 4 units in the last place at most.
+#define FEW 8
+
 __device__ inline u64 listed(const u64 *list, u64 at) { return LISTED && list ? list[at] : at; }
 
 extern "C" __global__ void dense_dense(const REAL *__restrict__ left, u64 left_row, u64 left_column,
@@ -24,11 +27,14 @@ extern "C" __global__ void dense_dense(const REAL *__restrict__ left, u64 left_r
         of_left[y][x] = row < n_rows && start + x < end ? left[row * left_row + listed(of_left_listed, start + x) * left_column] : REAL(0);
         of_right[y][x] = column < n_cols && start + y < end ? right[listed(of_right_listed, start + y) * right_row + column * right_column] : REAL(0);
         __syncthreads();
-        REAL of_tile = 0;
 #pragma unroll
-        for (u32 at = 0; at < TILE; at++)
-            if (start + at < end) of_tile += of_left[y][at] * of_right[at][x];
-        sum += of_tile;
+        for (u32 first = 0; first < TILE; first += FEW) {
+            REAL few = 0;
+#pragma unroll
+            for (u32 at = first; at < first + FEW; at++)
+                if (start + at < end) few += of_left[y][at] * of_right[at][x];
+            sum += few;
+        }
         __syncthreads();
     }
     if (row >= n_rows || column >= n_cols) return;

@@ -126,36 +126,47 @@ template <int ROWS, int COLUMNS, int STEP> __device__ inline void load(const REA
     for (u32 at = threadIdx.x; at < ROWS * COLUMNS; at += THREADS) to[at / COLUMNS * STEP + at % COLUMNS] = from[at];
 }
 
+// Sums are in f64. So many rows of the batch are added in REAL before: an element is off by 4 units in the last place at most.
+#define FEW 8
+
 // Adds the products of all elements of two rows, of `count` rows of the batch.
 template <int INNER, int COLUMNS, int EACH>
-__device__ inline void add_outer(REAL (&sums)[EACH], const REAL *left, const REAL *right, u32 count) {
-    for (u32 row = 0; row < count; row++, left += WIDTH, right += WIDTH) {
+__device__ inline void add_outer(f64 (&sums)[EACH], const REAL *left, const REAL *right, u32 count) {
+    for (u32 first = 0; first < count; first += FEW) {
+        u32 end = min(count, first + FEW);
 #pragma unroll
         for (u32 each = 0; each < EACH; each++) {
             u32 at = threadIdx.x + each * THREADS;
-            if (at < INNER * COLUMNS) sums[each] += left[at / COLUMNS] * right[at % COLUMNS];
+            if (at >= INNER * COLUMNS) continue;
+            REAL few = 0;
+            for (u32 row = first; row < end; row++) few += left[row * WIDTH + at / COLUMNS] * right[row * WIDTH + at % COLUMNS];
+            sums[each] += few;
         }
     }
 }
 
-template <int COLUMNS, int EACH> __device__ inline void add_row(REAL (&sums)[EACH], const REAL *of_row, u32 count) {
-    for (u32 row = 0; row < count; row++, of_row += WIDTH) {
+template <int COLUMNS, int EACH> __device__ inline void add_row(f64 (&sums)[EACH], const REAL *of_row, u32 count) {
+    for (u32 first = 0; first < count; first += FEW) {
+        u32 end = min(count, first + FEW);
 #pragma unroll
         for (u32 each = 0; each < EACH; each++) {
             u32 at = threadIdx.x + each * THREADS;
-            if (at < COLUMNS) sums[each] += of_row[at];
+            if (at >= COLUMNS) continue;
+            REAL few = 0;
+            for (u32 row = first; row < end; row++) few += of_row[row * WIDTH + at];
+            sums[each] += few;
         }
     }
 }
 
 // Adds all elements of the rows to one sum.
-template <int COLUMNS, int EACH> __device__ inline void add_total(REAL (&sums)[EACH], const REAL *of_row, u32 count) {
+template <int COLUMNS, int EACH> __device__ inline void add_total(f64 (&sums)[EACH], const REAL *of_row, u32 count) {
     if (threadIdx.x > 0) return;
     for (u32 row = 0; row < count; row++, of_row += WIDTH)
         for (u32 at = 0; at < COLUMNS; at++) sums[0] += of_row[at];
 }
 
-template <int SIZE, int EACH> __device__ inline void write(const REAL (&sums)[EACH], f64 *to) {
+template <int SIZE, int EACH> __device__ inline void write(const f64 (&sums)[EACH], f64 *to) {
 #pragma unroll
     for (u32 each = 0; each < EACH; each++) {
         u32 at = threadIdx.x + each * THREADS;

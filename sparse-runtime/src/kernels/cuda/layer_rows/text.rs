@@ -66,7 +66,7 @@ impl Statements {
         let mut first = 0;
         for (number, gradient) in chain.gradients.iter().enumerate() {
             let (size, each) = (gradient.size, gradient.size.div_ceil(threads).max(1));
-            let _ = write!(self.sums, "REAL sums_{number}[{each}] = {{}}; ");
+            let _ = write!(self.sums, "f64 sums_{number}[{each}] = {{}}; ");
             for sum in &gradient.sums {
                 let _ = match sum {
                     Sum::Outer(left, right) => write!(
@@ -291,7 +291,7 @@ mod tests {
             found.load,
             "load<4, 6, 7>(array<const REAL>(of, 0), weights + 0); load<6, 1, 1>(array<const REAL>(of, 1), weights + 28); "
         );
-        assert_eq!(found.sums, "REAL sums_0[1] = {}; ");
+        assert_eq!(found.sums, "f64 sums_0[1] = {}; ");
         assert_eq!(found.add, "add_outer<4, 6>(sums_0, rows + 0, rows + 11, count); ");
         assert_eq!(found.write, "write<24>(sums_0, to + 1); ");
         assert_eq!(found.target, "at < 24 ? array<REAL>(of, 0) + (at - 0) : (REAL *)nullptr + at");
