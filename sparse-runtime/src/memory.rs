@@ -22,7 +22,8 @@ pub(crate) fn make_room<T>(run: &mut Vec<T>, more: usize) -> Result<(), usize> {
 }
 
 /// A process with little memory, for tests: what is not there would end others.
-#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+#[cfg(test)]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(crate) mod limited {
     use std::process::Command;
 

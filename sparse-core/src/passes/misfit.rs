@@ -31,7 +31,7 @@ pub(super) fn misfit(graph: &Graph, apply: &Apply, place: Place, error: &ShapeEr
             let number = graph.constant_of(apply.operands[*operand]).unwrap_or_default();
             let arrays = apply.operands.iter().filter(|id| graph.constant_of(**id).is_none());
             let like =
-                arrays.map(|id| graph.describe(*id)).last().unwrap_or_else(|| "x".to_owned());
+                arrays.map(|id| graph.describe(*id)).next_back().unwrap_or_else(|| "x".to_owned());
             say(Code::WrongRank).help(match number {
                 0.0 => format!("write `zeros_like({like})` for the number"),
                 1.0 => format!("write `ones_like({like})` for the number"),
