@@ -23,6 +23,7 @@ mod field_ftrl;
 mod field_macro;
 mod field_metrics;
 mod field_precision;
+mod field_storage;
 mod field_sums;
 mod frozen;
 mod golden;

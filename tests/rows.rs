@@ -91,6 +91,22 @@ graph! {
         output pred;
     }
 
+    /// Functions of tables that are read by rows.
+    pub model Functions {
+        dtype = f64;
+        input x: csr[n, d];
+        input ids: dense<u64>[n];
+        input mask: dense[d, 1];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Normal { mean: 0.0, std: 1.0 };
+        param v: row_sparse[d, 1] = Normal { mean: 0.0, std: 1.0 };
+        param t: row_sparse[d, 1] = Normal { mean: 0.0, std: 1.0 };
+        let pred = dot(x, relu(w) * mask) + dot(square(x), square(v)) + dot(x, v)
+            + embedding(ids, tanh(2.0 * t));
+        loss squared_error(pred, y);
+        output pred;
+    }
+
     /// What reads all rows, and what none.
     pub model Whole {
         dtype = f64;
@@ -99,7 +115,7 @@ graph! {
         param w: row_sparse[d, 1] = Normal { mean: 0.0, std: 1.0 };
         param c: dense[d, 1] = Normal { mean: 0.0, std: 1.0 };
         param(frozen) idle: row_sparse[d, 1] = Zeros;
-        let pred = dot(x, sin(w)) + dot(x, c);
+        let pred = dot(x, sin(w)) + dot(x, c) + 0.1 * sum(stop_gradient(w));
         loss squared_error(pred, y);
         loss 0.1 * sum(square(c));
         output pred;
@@ -243,7 +259,18 @@ fn rows_of_computed_values_are_known_by_the_inputs_they_are_computed_from() {
 }
 
 #[test]
-fn a_function_of_a_table_reads_all_of_it_and_an_unused_one_none() {
+fn s_functions_of_a_table_read_and_write_the_rows_of_the_batch() {
+    let (x, y, ids) = (x(), y(), Dense::new([3], vec![0u64, 5, 0]).unwrap());
+    let mask = Dense::new([N_ROWS, 1], vec![0.5, 1.0, -2.0, 3.0, 0.25, 1.5]).unwrap();
+    let (x, y, ids, mask) = (x.view(), y.view(), ids.view(), mask.view());
+    let batch = FunctionsBatch { x, ids, mask, y };
+    let mut model = Functions::new(dims! { d: N_ROWS }, Seed(6)).unwrap();
+    let of_ids: Expected<'_> = Some(&[0, 5]);
+    check(&mut model, &batch, &[(OF_X, OF_X), (OF_X, OF_X), (of_ids, of_ids)]);
+}
+
+#[test]
+fn a_table_that_is_read_as_a_whole_reads_all_rows_and_an_unused_one_none() {
     let (x, y) = (x(), y());
     let batch = WholeBatch { x: x.view(), y: y.view() };
     let mut model = Whole::new(dims! { d: N_ROWS }, Seed(5)).unwrap();

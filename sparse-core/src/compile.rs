@@ -4,7 +4,7 @@ use crate::diagnostics::{Code, Diagnostic, Severity};
 use crate::ir::{Graph, Kind, print};
 use crate::passes::{
     Chains, Fusion, Plan, Rows, chains, decays, differentiate, fuse, infer_shapes, infer_storage,
-    merge_equal, plan, rows, separate_outputs, simplify,
+    leave_out_read_gradients, merge_equal, plan, read_rows_first, rows, separate_outputs, simplify,
 };
 
 /// A model after all passes.
@@ -79,7 +79,10 @@ pub fn compile(mut graph: Graph) -> Compiled {
 
 fn gradients(graph: &mut Graph) -> Vec<Diagnostic> {
     merge_equal(graph);
-    differentiate(graph)
+    read_rows_first(graph);
+    let diagnostics = differentiate(graph);
+    leave_out_read_gradients(graph);
+    diagnostics
 }
 
 /// What holds of a model as a whole.

@@ -191,8 +191,8 @@ fn bytes_follow_the_pattern_of_an_operand() {
         let bytes = |name| bound.bytes(name).unwrap().to_string();
         assert_eq!(bytes("x2"), "12·nnz(x) + 8·n + 8");
         assert_eq!(bytes("v"), "8·d·k");
-        // A function of a table stores every row, with its id.
-        assert_eq!(bytes("v2"), "(8·k + 8)·d");
+        // A function of a table that is read by rows stores these, with their ids.
+        assert_eq!(bytes("v2"), "(8·k + 8)·columns(x)");
         let gradient = plan.value("v").unwrap().gradient.unwrap();
         assert!(plan.line(gradient).contains("(8·k + 8)·columns(x)"), "{}", plan.line(gradient));
         let memory = plan.bind(batch()).memory();

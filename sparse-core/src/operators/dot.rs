@@ -1,6 +1,8 @@
 //! Matrix products.
 
-use super::{Condition, Operator, ROW, Weights, flag, gradient, gradient_when, rule, storage};
+use super::{
+    Condition, Operator, ROW, Weights, flag, gradient, gradient_when, rows_by_when, rule, storage,
+};
 use crate::storage::Storage::Dense;
 
 pub(super) const ALL: &[&Operator] = &[&DOT, &OUTER];
@@ -60,6 +62,8 @@ const DOT: Operator = Operator {
         ),
     ],
     weights: Weights::Operands(&["lhs", "rhs"]),
+    at_pattern: Some("sampled_dot"),
+    reads_rows: &[rows_by_when("rhs", "lhs", "!transpose_lhs and !transpose_rhs")],
     ..ROW
 };
 
@@ -80,5 +84,6 @@ const OUTER: Operator = Operator {
         gradient("rhs", "dot(grad, lhs, transpose_lhs = true)"),
     ],
     weights: Weights::Operands(&["lhs", "rhs"]),
+    at_pattern: Some("sampled_dot"),
     ..ROW
 };

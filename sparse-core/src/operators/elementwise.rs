@@ -106,7 +106,7 @@ const fn rules(family: BinaryFamily, mirrored: bool) -> &'static [Rule] {
 macro_rules! binary {
     ($($NAME:ident $name:literal $family:ident = $formula:literal, lhs = $lhs:literal, rhs = $rhs:literal,
         $(chain = $chain:literal, also = $aliases:expr,)? $(mirror = $mirror:literal,)? $(weights = $weights:ident,)?
-        $summary:literal;)*) => {
+        $(where_stored = $stored:literal,)? $summary:literal;)*) => {
         pub(super) const ALL: &[&Operator] = &[$(&$NAME,)* &SCATTER_DIVIDE];
 
         $(
@@ -121,6 +121,7 @@ macro_rules! binary {
                 $(chain: Some($chain), aliases: $aliases,)?
                 $(mirror: Some($mirror),)?
                 $(weights: Weights::$weights,)?
+                $(where_stored: Some($stored),)?
                 ..ROW
             };
         )*
@@ -139,6 +140,7 @@ binary! {
          elements are multiplied.";
     DIVIDE "divide" Left = "x / y",
         lhs = "reduce_to(grad / rhs, lhs)", rhs = "reduce_to(-(grad * out / rhs), rhs)",
+        where_stored = "scatter_divide",
         "The quotient, element by element; a dense operand broadcasts. `a / b`. A sparse dividend keeps its pattern: only stored \
          elements are divided.";
     MAXIMUM "maximum" Union = "max(x, y)",

@@ -2,8 +2,8 @@
 //! sparse values are made of.
 
 use super::{
-    Condition, IdsBelow, Operator, ROW, Rule, Weights, flag, gradient, gradient_when, no_gradient,
-    rule, storage,
+    CsrPattern, IdsBelow, Operator, ROW, Rule, Weights, flag, gradient, gradient_when, no_gradient,
+    rows_by, rows_by_when, rule, storage,
 };
 use crate::storage::Storage::Dense;
 
@@ -90,6 +90,7 @@ const EMBEDDING_BAG: Operator = Operator {
     ],
     alternative: Some("bags are the rows of a csr: write `embedding_bag(csr({bags}), {table})`"),
     weights: Weights::Operands(&["table"]),
+    reads_rows: &[rows_by("table", "bags")],
     ..ROW
 };
 
@@ -126,6 +127,7 @@ const PAIRWISE_INTERACTION: Operator = Operator {
         gradient("v", "pairwise_interaction_gradient(x, v, grad)"),
     ],
     weights: Weights::Operands(&["v"]),
+    reads_rows: &[rows_by("v", "x")],
     ..ROW
 };
 
@@ -144,6 +146,7 @@ const PAIRWISE_INTERACTION_GRADIENT: Operator = Operator {
     ],
     gradient: SECOND,
     internal: true,
+    reads_rows: &[rows_by("v", "x")],
     ..ROW
 };
 
@@ -160,6 +163,8 @@ const PAIRWISE_INTERACTION_SLOPE: Operator = Operator {
     ],
     gradient: SECOND,
     internal: true,
+    reads_rows: &[rows_by("v", "x")],
+    csr_pattern: CsrPattern::Operand("x"),
     ..ROW
 };
 
@@ -169,16 +174,10 @@ const SECOND: &[super::Gradient] = &[
     no_gradient("grad", "second derivatives are not offered"),
 ];
 
-/// A table that is read by rows has no products with its columns.
-const BY_ROWS: Condition = Condition {
-    text: "where lhs is not read transposed",
-    suffix: "",
-    holds: |given| !given.attributes.flag("transpose_lhs"),
-};
-
 const SAMPLED: &[Rule] = &[
     rule("dense dense csr -> csr").on_gpu(),
-    rule("dense row_sparse' csr -> csr").on_gpu().only(&BY_ROWS),
+    rule("dense row_sparse csr -> csr").on_gpu(),
+    rule("dense row_sparse' csr -> csr").on_gpu(),
 ];
 
 const SAMPLED_DOT: Operator = Operator {
@@ -219,7 +218,12 @@ const SAMPLED_DOT: Operator = Operator {
             "dot(grad * pattern(like), lhs, transpose_lhs = true, transpose_rhs = transpose_lhs)",
         ),
     ],
-    alternative: Some("`like` is a csr, and a row_sparse `rhs` is read transposed: by rows"),
+    alternative: Some("`like` is a csr, and `lhs` is dense"),
     weights: Weights::Operands(&["lhs", "rhs"]),
+    csr_pattern: CsrPattern::Operand("like"),
+    reads_rows: &[
+        rows_by_when("rhs", "like", "transpose_rhs"),
+        rows_by_when("rhs", "like", "rhs_rank == 1"),
+    ],
     ..ROW
 };

@@ -71,8 +71,44 @@ pub struct Operator {
     pub weights: Weights,
     /// What makes predictions of scores: the function that the operator is of a score, or of a row of scores.
     pub link: Option<Link>,
+    /// Where a csr result of a kernel of its own stores elements; of functions of elements it
+    /// follows from their kind.
+    pub csr_pattern: CsrPattern,
+    /// The operator that computes the same at the places that a csr stores, and nowhere else: it
+    /// takes the operands but `like`, and then that csr.
+    pub at_pattern: Option<&'static str>,
+    /// Of a function of two elements, the operator that computes it where the left operand stores
+    /// an element, whatever the right one stores.
+    pub where_stored: Option<&'static str>,
+    /// The operands of which it reads only rows that another operand names.
+    pub reads_rows: &'static [RowsRead],
     /// True for rows that the language does not offer: gradients of other rows.
     pub internal: bool,
+}
+
+/// Where a csr result stores elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CsrPattern {
+    /// Nothing is known: it may depend on values.
+    Unknown,
+    /// Where this operand does.
+    Operand(&'static str),
+    /// It follows from where the csr operands do. Gradients with respect to stored elements, and to
+    /// dense operands, read the gradient that arrives there only.
+    OfOperands,
+}
+
+/// An operand whose rows are read by the columns that a csr operand stores, or by ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowsRead {
+    /// The operand that is read by rows.
+    pub table: &'static str,
+    /// The csr, or the ids, that name the rows.
+    pub by: &'static str,
+    /// What must hold, as in [`Gradient::when`].
+    pub when: Option<&'static str>,
+    /// True where the result is these rows, at their places in an array of the same shape.
+    pub as_they_are: bool,
 }
 
 /// A function that makes a prediction of a score. Metrics see the score: in the model's element type, different scores may have one prediction.
@@ -417,6 +453,26 @@ impl Operator {
         ranks: &[usize],
     ) -> Option<Result<Formula, &'static str>> {
         let name = self.operands[operand];
+        self.gradient
+            .iter()
+            .filter(|gradient| gradient.operand == name)
+            .find(|gradient| self.holds(gradient.when, attributes, ranks))
+            .map(|gradient| {
+                gradient.formula.map(|text| match crate::formula::parse(text) {
+                    Ok(formula) => formula,
+                    Err(message) => panic!("gradient of `{}`: {message}", self.name),
+                })
+            })
+    }
+
+    /// Whether conditions on attributes and on the ranks of operands hold, written as in
+    /// [`Gradient::when`].
+    pub fn holds(
+        &self,
+        conditions: Option<&str>,
+        attributes: &Attributes,
+        ranks: &[usize],
+    ) -> bool {
         let rank = |name: &str| {
             let of = self.operand_index(name.strip_suffix("_rank")?)?;
             ranks.get(of).map(|rank| *rank as f64)
@@ -425,17 +481,7 @@ impl Operator {
             Some(negated) => !attributes.flag(negated),
             None => self.scalar(condition, attributes, &rank).is_ok_and(|value| value != 0.0),
         };
-        let holds = |conditions: &str| conditions.split(" and ").all(holds);
-        self.gradient
-            .iter()
-            .filter(|gradient| gradient.operand == name)
-            .find(|gradient| gradient.when.is_none_or(holds))
-            .map(|gradient| {
-                gradient.formula.map(|text| match crate::formula::parse(text) {
-                    Ok(formula) => formula,
-                    Err(message) => panic!("gradient of `{}`: {message}", self.name),
-                })
-            })
+        conditions.is_none_or(|conditions| conditions.split(" and ").all(holds))
     }
 
     /// The flag that transposes an operand, if the operator has one: `transpose_lhs` for `lhs`.
@@ -468,8 +514,22 @@ const ROW: Operator = Operator {
     alternative: None,
     weights: Weights::None,
     link: None,
+    csr_pattern: CsrPattern::Unknown,
+    at_pattern: None,
+    where_stored: None,
+    reads_rows: &[],
     internal: false,
 };
+
+/// Rows that the columns of a csr name.
+const fn rows_by(table: &'static str, by: &'static str) -> RowsRead {
+    RowsRead { table, by, when: None, as_they_are: false }
+}
+
+/// The same under a condition.
+const fn rows_by_when(table: &'static str, by: &'static str, when: &'static str) -> RowsRead {
+    RowsRead { table, by, when: Some(when), as_they_are: false }
+}
 
 /// A flag attribute.
 const fn flag(name: &'static str) -> Attribute {

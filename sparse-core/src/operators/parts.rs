@@ -3,7 +3,9 @@
 //! The gradient of a part is that part of an array of zeros: what is not in the part stays unstored where the gradient that arrives
 //! is sparse, and also where some rows of a row_sparse array were taken.
 
-use super::{Condition, Operator, ROW, Rule, axes, flag, gradient, integer, list, rule};
+use super::{
+    Condition, CsrPattern, Operator, ROW, Rule, axes, flag, gradient, integer, list, rule,
+};
 
 pub(super) const ALL: &[&Operator] = &[
     &SLICE,
@@ -31,6 +33,7 @@ const SLICE: Operator = Operator {
         rule("row_sparse -> row_sparse").on_gpu(),
     ],
     gradient: &[gradient("x", "slice_gradient(grad, x, begin = begin, end = end, step = step)")],
+    csr_pattern: CsrPattern::OfOperands,
     ..ROW
 };
 
@@ -49,6 +52,7 @@ const SLICE_AXIS: Operator = Operator {
         "x",
         "slice_axis_gradient(grad, x, axis = axis, begin = begin, end = end, step = step)",
     )],
+    csr_pattern: CsrPattern::OfOperands,
     ..ROW
 };
 
@@ -65,6 +69,7 @@ const SLICE_LIKE: Operator = Operator {
         rule("row_sparse like -> row_sparse").on_gpu(),
     ],
     gradient: &[gradient("x", "slice_like_gradient(grad, x, axes = axes, from_end = from_end)")],
+    csr_pattern: CsrPattern::OfOperands,
     ..ROW
 };
 
@@ -85,6 +90,7 @@ const CONCAT: Operator = Operator {
         gradient("lhs", "slice_like(grad, lhs, axes = axis)"),
         gradient("rhs", "slice_like(grad, rhs, axes = axis, from_end = true)"),
     ],
+    csr_pattern: CsrPattern::OfOperands,
     ..ROW
 };
 

@@ -9,7 +9,8 @@ use super::{
 macro_rules! reductions {
     ($($NAME:ident $name:literal $(($attribute:expr))? = $combine:ident of $map:literal, then $finish:literal, $rules:ident,
         gradient = $gradient:expr, $summary:literal;)*) => {
-        pub(super) const ALL: &[&Operator] = &[$(&$NAME,)* &LOGSUMEXP, &REDUCE_TO, &BROADCAST_LIKE];
+        pub(super) const ALL: &[&Operator] =
+            &[$(&$NAME,)* &LOGSUMEXP, &REDUCE_TO, &BROADCAST_LIKE, &BROADCAST_AT];
 
         $(
             const $NAME: Operator = Operator {
@@ -133,6 +134,22 @@ const BROADCAST_LIKE: Operator = Operator {
         rule("scalar row_sparse -> dense").on_gpu(),
     ],
     gradient: &[super::no_gradient("x", "second derivatives of reductions are not offered")],
+    at_pattern: Some("broadcast_at"),
+    internal: true,
+    ..ROW
+};
+
+const BROADCAST_AT: Operator = Operator {
+    cost: "O(nnz of `like`): the array of its shape is never made.",
+    name: "broadcast_at",
+    summary: "As `broadcast_like`, at the places that the csr `like` stores; its values are not read. The gradient of a reduction of a csr \
+              is made of it.",
+    operands: &["x", "like"],
+    attributes: &[axes("axis"), flag("exclude"), flag("mean")],
+    shape: "any any -> like",
+    storage: &[rule("dense csr -> csr").on_gpu(), rule("scalar csr -> csr").on_gpu()],
+    gradient: &[super::no_gradient("x", "second derivatives of reductions are not offered")],
+    csr_pattern: super::CsrPattern::Operand("like"),
     internal: true,
     ..ROW
 };

@@ -4,13 +4,13 @@
 //! `clip` and `wrap` say instead what becomes of ids beyond it.
 
 use super::{
-    Condition, IdsBelow, Operator, ROW, Weights, flag, gradient, integer, no_gradient,
-    required_integer, rule, storage,
+    Condition, CsrPattern, IdsBelow, Operator, ROW, RowsRead, Weights, flag, gradient, integer,
+    no_gradient, required_integer, rule, storage,
 };
 use crate::storage::Storage::Dense;
 
 pub(super) const ALL: &[&Operator] =
-    &[&RETAIN, &TAKE, &PICK, &ONE_HOT, &SELECT, &TAKE_GRADIENT, &PICK_GRADIENT];
+    &[&RETAIN, &READ_ROWS, &TAKE, &PICK, &ONE_HOT, &SELECT, &TAKE_GRADIENT, &PICK_GRADIENT];
 
 const RETAIN: Operator = Operator {
     name: "retain",
@@ -25,6 +25,25 @@ const RETAIN: Operator = Operator {
         rule("row_sparse ids -> row_sparse").on_gpu(),
     ],
     gradient: &[gradient("x", "retain(grad, ids)"), gradient("ids", "0")],
+    reads_rows: &[RowsRead { table: "x", by: "ids", when: None, as_they_are: true }],
+    csr_pattern: CsrPattern::OfOperands,
+    ..ROW
+};
+
+const READ_ROWS: Operator = Operator {
+    name: "read_rows",
+    cost: "O(nnz of `by` + values kept).",
+    summary: "The rows of a table that the columns of the csr `by` name, as they are; the others are not stored. Functions of a table that is \
+              read by rows are computed for these.",
+    operands: &["x", "by"],
+    shape: "[d, k] [n, d] -> [d, k] | [d] [n, d] -> [d]",
+    storage: &[
+        rule("dense csr -> row_sparse").on_gpu().of_units(),
+        rule("row_sparse csr -> row_sparse").on_gpu().of_units(),
+    ],
+    gradient: &[gradient("x", "read_rows(grad, by)"), gradient("by", "0")],
+    reads_rows: &[RowsRead { table: "x", by: "by", when: None, as_they_are: true }],
+    internal: true,
     ..ROW
 };
 
@@ -47,6 +66,7 @@ const TAKE: Operator = Operator {
         gradient("ids", "0"),
     ],
     weights: Weights::Operands(&["x"]),
+    csr_pattern: CsrPattern::OfOperands,
     ..ROW
 };
 

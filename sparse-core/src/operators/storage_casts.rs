@@ -1,6 +1,6 @@
 //! Changes of storage: the only operators that make a sparse value dense.
 
-use super::{Operator, ROW, gradient, rule};
+use super::{CsrPattern, Operator, ROW, gradient, rule};
 
 pub(super) const ALL: &[&Operator] = &[&DENSE, &CSR, &ROW_SPARSE];
 
@@ -29,6 +29,7 @@ const CSR: Operator = Operator {
         rule("row_sparse -> csr").on_gpu(),
     ],
     gradient: &[gradient("x", "grad")],
+    csr_pattern: CsrPattern::Operand("x"),
     ..ROW
 };
 

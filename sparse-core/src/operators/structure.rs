@@ -1,6 +1,6 @@
 //! Operators that move elements and compute nothing, and normalisation along an axis.
 
-use super::{Link, Operator, ROW, gradient, integer, rule};
+use super::{CsrPattern, Link, Operator, ROW, gradient, integer, rule};
 
 pub(super) const ALL: &[&Operator] =
     &[&TRANSPOSE, &ZEROS_LIKE, &SOFTMAX, &LOG_SOFTMAX, &SOFTMAX_GRADIENT];
@@ -13,6 +13,7 @@ const TRANSPOSE: Operator = Operator {
     shape: "[m, n] -> [n, m]",
     storage: &[rule("dense -> dense").on_gpu(), rule("csr -> csr").on_gpu()],
     gradient: &[gradient("x", "transpose(grad)")],
+    csr_pattern: CsrPattern::OfOperands,
     ..ROW
 };
 
@@ -26,6 +27,7 @@ const ZEROS_LIKE: Operator = Operator {
         rule("row_sparse -> row_sparse").on_gpu(),
     ],
     gradient: &[gradient("x", "0")],
+    csr_pattern: CsrPattern::OfOperands,
     ..ROW
 };
 

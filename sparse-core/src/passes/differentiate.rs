@@ -1,6 +1,9 @@
 //! Reverse-mode differentiation: gradients are formulas over the same operators, inferred by the same rules.
 
+use super::at_pattern::instantiate_at;
+use super::csr_patterns::GradientPlaces;
 use super::dense_gradient::{dense_gradient, is_whole};
+use super::dense_temporaries::{Temporaries, refuse_dense};
 use super::instantiate::{Scope, derived, instantiate};
 use super::separate::make_distinct;
 use crate::diagnostics::{Code, Diagnostic};
@@ -9,6 +12,16 @@ use crate::ir::{Apply, AttributeValue, Attributes, Graph, Kind, ValueId};
 use crate::operators;
 use crate::shapes::{Dim, show};
 use crate::storage::Storage;
+
+/// A use of a value: the formula of its gradient, the operator that uses it, and the result of
+/// that.
+#[derive(Clone, Copy)]
+struct Use<'a> {
+    formula: &'a Formula,
+    apply: &'a Apply,
+    out: ValueId,
+    operand: ValueId,
+}
 
 /// What a use of a value adds to its gradient, and which use it is.
 #[derive(Clone, Copy)]
@@ -32,6 +45,8 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
     // Whether some gradient is missing for an error.
     let mut stopped = false;
     let mut contributions: Vec<Vec<Contribution>> = vec![Vec::new(); forward];
+    let mut places = GradientPlaces::of(graph, &reaches);
+    let mut temporaries = Vec::new();
     let mut every_row = Vec::new();
     for loss in graph.losses.clone() {
         let place = graph.value(loss).place;
@@ -64,7 +79,16 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
                 // The result does not change with the operand.
                 Some(Ok(Formula::Number(0.0))) => {}
                 Some(Ok(formula)) => {
-                    match pass_on(graph, &formula, &apply, id, &mut total, &mut diagnostics) {
+                    let first = graph.values.len();
+                    let at = Use { formula: &formula, apply: &apply, out: id, operand: *operand };
+                    let gradient = if places.are_known(*operand) {
+                        pass_on_stored(graph, &at, &mut places, &mut total, &mut diagnostics)
+                    } else {
+                        pass_on(graph, &at, &mut total, &mut diagnostics)
+                    };
+                    let made = first..graph.values.len();
+                    temporaries.push(Temporaries { made, out: id, operand: *operand });
+                    match gradient {
                         Ok(gradient) if !has_shape_of(graph, &apply, gradient, *operand) => {
                             diagnostics.push(wrong_shape(graph, &apply, index, id, gradient));
                             stopped = true;
@@ -123,6 +147,9 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
         }
     }
     graph.gradients.sort_by_key(|(parameter, _)| *parameter);
+    if !stopped {
+        diagnostics.extend(refuse_dense(graph, &temporaries, &reaches, &places));
+    }
     make_distinct(graph, &mut diagnostics);
     diagnostics
 }
@@ -132,12 +159,11 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
 /// value itself takes as much memory.
 fn pass_on(
     graph: &mut Graph,
-    formula: &Formula,
-    apply: &Apply,
-    out: ValueId,
+    at: &Use<'_>,
     total: &mut ValueId,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<ValueId, String> {
+    let Use { formula, apply, out, .. } = *at;
     let place = graph.value(out).place;
     let (values, mut refused) = (graph.values.len(), Vec::new());
     let scope = Scope { apply, grad: *total, out };
@@ -151,6 +177,35 @@ fn pass_on(
     *total = derived(graph, "dense", vec![*total], Attributes::default(), place, diagnostics);
     let scope = Scope { apply, grad: *total, out };
     instantiate(graph, formula, &scope, place, diagnostics)
+}
+
+/// Appends what an operator passes on to a csr operand whose gradient is read at some places only:
+/// a csr of these.
+fn pass_on_stored(
+    graph: &mut Graph,
+    at: &Use<'_>,
+    places: &mut GradientPlaces,
+    total: &mut ValueId,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Result<ValueId, String> {
+    let Use { formula, apply, out, operand } = *at;
+    let place = graph.value(out).place;
+    let Some(pattern) = places.pattern(graph, operand, place, diagnostics) else {
+        return pass_on(graph, at, total, diagnostics);
+    };
+    let (values, mut refused) = (graph.values.len(), Vec::new());
+    let scope = Scope { apply, grad: *total, out };
+    let found = instantiate_at(graph, formula, &scope, pattern, place, &mut refused)?;
+    if refused.is_empty() {
+        return Ok(found);
+    }
+    graph.values.truncate(values);
+    let whole = pass_on(graph, at, total, diagnostics)?;
+    if graph.storage(whole) != Storage::Dense || graph.shape(whole) != graph.shape(pattern) {
+        return Ok(whole);
+    }
+    let operands = vec![whole, pattern];
+    Ok(derived(graph, "broadcast_at", operands, Attributes::default(), place, diagnostics))
 }
 
 /// Whether a gradient has the shape of its operand, as those of the language do. One that is declared may have any.

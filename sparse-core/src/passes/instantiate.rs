@@ -4,13 +4,68 @@ use super::{infer_shapes, infer_storage, masked};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::formula::{AttributeFormula, Formula};
 use crate::ir::{Apply, AttributeValue, Attributes, Graph, Number, Place, ValueId};
-use crate::operators::AttributeKind;
+use crate::operators::{AttributeKind, Operator};
 
 /// What the names of a gradient formula stand for.
 pub(super) struct Scope<'a> {
     pub(super) apply: &'a Apply,
     pub(super) grad: ValueId,
     pub(super) out: ValueId,
+}
+
+/// A formula that is an application: the operator's name, its operands, and what is said of
+/// attributes.
+pub(super) type Call<'a> = (&'a str, Vec<&'a Formula>, &'a [(String, AttributeFormula)]);
+
+/// What a formula is.
+pub(super) enum Step<'a> {
+    /// A value of the scope, or a number.
+    Value(ValueId),
+    /// An application.
+    Call(Call<'a>),
+}
+
+/// The value that a formula names, or the application that it is.
+pub(super) fn step<'a>(
+    graph: &mut Graph,
+    formula: &'a Formula,
+    scope: &Scope<'_>,
+    place: Place,
+) -> Result<Step<'a>, String> {
+    Ok(match formula {
+        Formula::Number(number) => Step::Value(graph.constant(*number, place)),
+        Formula::Name(name) => {
+            Step::Value(match (name.as_str(), scope.apply.operator.operand_index(name)) {
+                ("grad", _) => scope.grad,
+                ("out", _) => scope.out,
+                (_, Some(index)) if index < scope.apply.operands.len() => {
+                    scope.apply.operands[index]
+                }
+                _ => match scope.apply.operator.number(&scope.apply.attributes, name) {
+                    Some(number) => graph.constant(number, place),
+                    None => {
+                        let operator = scope.apply.operator.name;
+                        return Err(format!("gradient of `{operator}` names `{name}`"));
+                    }
+                },
+            })
+        }
+        Formula::Negate(inner) => Step::Call(("negative", vec![inner], &[])),
+        Formula::Binary(operator, lhs, rhs) => {
+            Step::Call((operator.operator_name(), vec![lhs, rhs], &[]))
+        }
+        Formula::Call(name, operands, attributes) => {
+            // An optional operand that the operator was not given is left out of a call.
+            let given = |operand: &&Formula| match operand {
+                Formula::Name(name) => {
+                    let index = scope.apply.operator.operand_index(name);
+                    index.is_none_or(|index| index < scope.apply.operands.len())
+                }
+                _ => true,
+            };
+            Step::Call((name.as_str(), operands.iter().filter(given).collect(), attributes))
+        }
+    })
 }
 
 /// Appends the operators of a formula.
@@ -21,52 +76,40 @@ pub(super) fn instantiate(
     place: Place,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<ValueId, String> {
-    let (name, operands, given): (&str, Vec<&Formula>, &[(String, AttributeFormula)]) =
-        match formula {
-            Formula::Number(number) => return Ok(graph.constant(*number, place)),
-            Formula::Name(name) => {
-                return match (name.as_str(), scope.apply.operator.operand_index(name)) {
-                    ("grad", _) => Ok(scope.grad),
-                    ("out", _) => Ok(scope.out),
-                    (_, Some(index)) if index < scope.apply.operands.len() => {
-                        Ok(scope.apply.operands[index])
-                    }
-                    _ => match scope.apply.operator.number(&scope.apply.attributes, name) {
-                        Some(number) => Ok(graph.constant(number, place)),
-                        None => Err(format!(
-                            "gradient of `{}` names `{name}`",
-                            scope.apply.operator.name
-                        )),
-                    },
-                };
-            }
-            Formula::Negate(inner) => ("negative", vec![inner], &[]),
-            Formula::Binary(operator, lhs, rhs) => (operator.operator_name(), vec![lhs, rhs], &[]),
-            Formula::Call(name, operands, attributes) => {
-                (name.as_str(), operands.iter().collect(), attributes.as_slice())
-            }
-        };
-    let operator = graph
-        .operator(name)
-        .ok_or_else(|| format!("gradient of `{}` calls `{name}`", scope.apply.operator.name))?;
-    // An optional operand that the operator was not given is left out of a call.
-    let given_operand = |operand: &&Formula| match operand {
-        Formula::Name(name) => {
-            let index = scope.apply.operator.operand_index(name);
-            index.is_none_or(|index| index < scope.apply.operands.len())
-        }
-        _ => true,
+    let (name, operands, given) = match step(graph, formula, scope, place)? {
+        Step::Value(id) => return Ok(id),
+        Step::Call(call) => call,
     };
+    let operator = called(graph, scope, name)?;
     let operands = operands
         .into_iter()
-        .filter(given_operand)
         .map(|operand| instantiate(graph, operand, scope, place, diagnostics))
         .collect::<Result<Vec<_>, _>>()?;
+    let attributes = attributes(operator, given, scope)?;
+    Ok(derived(graph, name, operands, attributes, place, diagnostics))
+}
+
+/// The operator that a formula calls.
+pub(super) fn called(
+    graph: &Graph,
+    scope: &Scope<'_>,
+    name: &str,
+) -> Result<&'static Operator, String> {
+    let unknown = || format!("gradient of `{}` calls `{name}`", scope.apply.operator.name);
+    graph.operator(name).ok_or_else(unknown)
+}
+
+/// The attributes of a call.
+pub(super) fn attributes(
+    operator: &'static Operator,
+    given: &[(String, AttributeFormula)],
+    scope: &Scope<'_>,
+) -> Result<Attributes, String> {
     let mut attributes = Attributes::default();
     for (attribute, formula) in given {
         let known = operator
             .attribute(attribute)
-            .ok_or_else(|| format!("`{name}` has no attribute `{attribute}`"))?;
+            .ok_or_else(|| format!("`{}` has no attribute `{attribute}`", operator.name))?;
         let outer = &scope.apply.attributes;
         let value = match (formula, known.kind) {
             (AttributeFormula::Flag(flag), _) => Some(AttributeValue::Flag(*flag)),
@@ -99,7 +142,13 @@ pub(super) fn instantiate(
             attributes.set(known.name, value);
         }
     }
-    Ok(derived(graph, name, operands, attributes, place, diagnostics))
+    Ok(attributes)
+}
+
+/// Whether an operator sums over the axes along which its operand was repeated: where there are
+/// none, it is its operand.
+pub(super) fn undoes_broadcasting(operator: &Operator) -> bool {
+    operator.name == "reduce_to"
 }
 
 /// Appends a derived value with its shape and storage, after the rewrites that need shapes.
@@ -111,7 +160,9 @@ pub(super) fn derived(
     place: Place,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> ValueId {
-    if name == "reduce_to" && graph.shape(operands[0]) == graph.shape(operands[1]) {
+    if graph.operator(name).is_some_and(undoes_broadcasting)
+        && graph.shape(operands[0]) == graph.shape(operands[1])
+    {
         return operands[0];
     }
     if name == "multiply"

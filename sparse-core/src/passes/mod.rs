@@ -2,9 +2,12 @@
 //! returns plain data and is tested on text.
 
 mod annotations;
+mod at_pattern;
 mod bytes;
+mod csr_patterns;
 mod decay;
 mod dense_gradient;
+mod dense_temporaries;
 mod differentiate;
 mod fallback;
 mod fuse;
@@ -15,6 +18,7 @@ mod link;
 mod masked;
 mod misfit;
 mod plan;
+mod read_rows;
 mod rows;
 mod scatter;
 mod separate;
@@ -30,6 +34,7 @@ pub use infer_shapes::infer_shapes;
 pub use infer_storage::infer_storage;
 pub use link::linked_score;
 pub use plan::{Buffer, Destination, Plan, kernel_name, plan};
+pub use read_rows::{leave_out_read_gradients, read_rows_first};
 pub use rows::{RowSet, Rows, rows, rows_stored};
 pub use scatter::{NamedRows, Scatter};
 pub use separate::separate_outputs;

@@ -25,6 +25,11 @@ impl RowSet {
         }
     }
 
+    /// Whether all of its rows are named by values for which `holds`.
+    pub(super) fn are_named_by(&self, holds: impl Fn(ValueId) -> bool) -> bool {
+        matches!(self, RowSet::Columns(values) if values.iter().all(|value| holds(*value)))
+    }
+
     /// One of two sets that a third lies in: the one of fewer sources.
     fn fewer(self, other: RowSet) -> RowSet {
         match (&self, &other) {
@@ -80,24 +85,36 @@ fn rows_read_by(graph: &Graph, apply: &Apply, parameter: ValueId) -> Option<RowS
     if let Some(ids) = ids_of_rows(graph, apply) {
         return Some(RowSet::Columns(BTreeSet::from([ids])));
     }
-    let turned = |flag| apply.attributes.flag(flag);
-    // The operand whose columns name the rows of the second one.
-    let names = match apply.operator.name {
-        "dot" if !turned("transpose_lhs") && !turned("transpose_rhs") => Some(0),
-        "embedding_bag" => Some(0),
-        "pairwise_interaction" | "pairwise_interaction_gradient" | "pairwise_interaction_slope" => {
-            Some(0)
-        }
-        "sampled_dot" if turned("transpose_rhs") => Some(2),
-        _ => None,
-    };
-    let names = names.map(|operand| apply.operands[operand]);
-    let named = |id: &ValueId| graph.storage(*id) == Storage::Csr;
-    Some(match names.filter(named) {
-        Some(names) if apply.operands[1] == parameter && apply.operands[0] != parameter => {
-            RowSet::Columns(BTreeSet::from([names]))
+    Some(match named_rows(graph, apply) {
+        Some((table, by)) if table == parameter && once(apply, parameter) => {
+            RowSet::Columns(BTreeSet::from([by]))
         }
         _ => RowSet::All,
+    })
+}
+
+fn once(apply: &Apply, operand: ValueId) -> bool {
+    apply.operands.iter().filter(|id| **id == operand).count() == 1
+}
+
+/// The operand that an operator reads by rows only, and the operand that names these: a csr by its
+/// columns, or ids of the batch.
+pub(super) fn named_rows(graph: &Graph, apply: &Apply) -> Option<(ValueId, ValueId)> {
+    let ranks: Vec<usize> = apply.operands.iter().map(|id| graph.shape(*id).len()).collect();
+    let operator = apply.operator;
+    let operand = |name| apply.operands.get(operator.operand_index(name)?).copied();
+    let of_columns = operator.reads_rows.iter().find_map(|read| {
+        let (table, by) = (operand(read.table)?, operand(read.by)?);
+        let of_batch = graph.value(by).element.is_id()
+            && matches!(graph.value(by).kind, Kind::Input | Kind::Label);
+        let names = graph.storage(by) == Storage::Csr || of_batch;
+        (names && operator.holds(read.when, &apply.attributes, &ranks)).then_some((table, by))
+    });
+    of_columns.or_else(|| {
+        let ids = ids_of_rows(graph, apply)?;
+        // Of what is taken from; a gradient adds to rows and reads none.
+        let below = operator.ids_below?;
+        Some((operand(below.of)?, ids))
     })
 }
 
@@ -161,6 +178,9 @@ fn rows_stored_by(graph: &Graph, apply: &Apply, before: &[RowSet]) -> RowSet {
         "embedding_bag_gradient" | "pairwise_interaction_gradient" => of(lhs),
         "take_gradient" => ids_of_rows(graph, apply).map_or(RowSet::All, of),
         "zeros_like" => RowSet::Columns(BTreeSet::new()),
+        _ if apply.operator.reads_rows.iter().any(|read| read.as_they_are) => {
+            named_rows(graph, apply).map_or(RowSet::All, |(_, by)| of(by))
+        }
         _ if keeps_rows(apply.operator) => {
             let sparse = |id: &&ValueId| graph.storage(**id) == Storage::RowSparse;
             let mut stored = apply.operands.iter().filter(sparse).map(|id| before[id.0].clone());
@@ -231,7 +251,7 @@ pub(super) fn ids_of_rows(graph: &Graph, apply: &Apply) -> Option<ValueId> {
 }
 
 /// Whether a row_sparse result has the rows of a row_sparse operand: functions of elements and of rows.
-fn keeps_rows(operator: &Operator) -> bool {
+pub(super) fn keeps_rows(operator: &Operator) -> bool {
     let own = operators::declared::DeclaredKernel::OfRule;
     !matches!(operator.kind, operators::Kind::Kernel)
         && !matches!(operator.kind, operators::Kind::Declared(_, kernel) if kernel == own)

@@ -6,6 +6,7 @@ mod grown;
 mod hygiene;
 mod large;
 mod mistakes;
+mod storage;
 
 use crate::{expand, table};
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};

@@ -246,7 +246,7 @@ fn shapes(
             return smaller.map(|(large, small)| vec![large.to_vec(), small.to_vec()]).collect();
         }
         "embedding" => return super::layers::shapes(operator.name).unwrap(),
-        "broadcast_like" => {
+        "broadcast_like" | "broadcast_at" => {
             return SHAPES
                 .iter()
                 .flat_map(|like| reductions(like, attributes, scalar(0)))

@@ -100,6 +100,14 @@ pub(crate) fn evaluate(
                 terms.sum()
             })
         }
+        "read_rows" => {
+            let (by, row_size) = (&operands[1], first.shape[1..].iter().product::<usize>());
+            let (n, d) = (by.shape[0], by.shape[1]);
+            let named = |row: usize| (0..n).any(|sample| by.stored[sample * d + row]);
+            let each = first.values.iter().enumerate();
+            let values = each.map(|(at, x)| if named(at / row_size) { *x } else { 0.0 });
+            Naive::dense(&first.shape, values.collect())
+        }
         "sampled_dot" => {
             let read = |array: &Naive, flag| match attributes.flag(flag) {
                 true => array.transposed(),

@@ -183,6 +183,14 @@ pub(crate) fn evaluate(
             "outer" => outer(&operands[0], &operands[1]),
             "reduce_to" => reduce_to(&operands[0], &operands[1].shape),
             "broadcast_like" => broadcast_like(&operands[0], &operands[1].shape, attributes),
+            "broadcast_at" => {
+                let like = &operands[1];
+                let mut result = broadcast_like(&operands[0], &like.shape, attributes);
+                let places = result.values.iter_mut().zip(&like.stored);
+                places.filter(|(_, stored)| !**stored).for_each(|(value, _)| *value = 0.0);
+                result.stored.clone_from(&like.stored);
+                result
+            }
             "zeros_like" => Naive::dense(&operands[0].shape, vec![0.0; operands[0].values.len()]),
             "transpose" => operands[0].transposed(),
             "logsumexp" => {

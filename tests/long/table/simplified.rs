@@ -95,6 +95,7 @@ fn random(numbers: &mut Numbers) -> String {
     let planted: &[&str] = match numbers.below(4) {
         0 => &["dot(a, w)", "sum(q8)"],
         1 => &["multiply(x, 0.7)", "dot(q8, t)"],
+        2 => &["read_rows(t, x)", "dot(x, q8)"],
         _ => &[],
     };
     for line in planted {

@@ -9,6 +9,7 @@ pub mod linear;
 mod machine;
 mod penalty;
 mod softmax;
+mod storage;
 mod sums;
 mod threads;
 mod together;
@@ -29,6 +30,7 @@ pub fn workloads(data: &Data) -> Vec<Named<'_>> {
         factors::workloads(data),
         width::workloads(data),
         penalty::workloads(data),
+        storage::workloads(data),
         tutorial::workloads(data),
         threads::workloads(data),
         hogwild::workloads(data),

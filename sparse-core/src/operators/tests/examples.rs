@@ -41,6 +41,7 @@ pub(super) fn of(operator: &str, signature: &Signature) -> Option<(Vec<Dims>, At
         "order_gradient" => (&[&[5, 2], &[5, 2], &[5, 4]], vec![]),
         "concat" => (&[&[5, 4], &[3, 4]], vec![]),
         "fully_connected" => (&[&[5, 4], &[3, 4], &[3]], vec![]),
+        "read_rows" => (&[&[9, 3], &[5, 9]], vec![]),
         "embedding" => (&[&[5, 2], &[9, 3]], vec![]),
         "embedding_bag" => (&[&[5, 9], &[9, 3]], vec![]),
         "embedding_bag_gradient" => (&[&[5, 9], &[5, 3]], vec![]),

@@ -268,7 +268,7 @@ impl<'a> Round<'a> {
 }
 
 /// The values that others than values need.
-fn roots(graph: &Graph) -> impl Iterator<Item = ValueId> {
+pub(super) fn roots(graph: &Graph) -> impl Iterator<Item = ValueId> {
     let outputs = graph.outputs.iter().map(|output| output.value);
     let gradients = graph.gradients.iter().map(|(_, gradient)| *gradient);
     let updates = graph.updates.iter().map(|update| update.value);

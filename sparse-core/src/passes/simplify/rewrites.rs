@@ -60,6 +60,14 @@ pub const REWRITES: &[Rewrite] = &[
         when: |graph, given, root| stored(graph, given, "x", Storage::Csr) && narrow(graph, root),
     },
     Rewrite {
+        pattern: "dot(x, read_rows(w, x), transpose_lhs = false)",
+        replacement: "dot(x, w)",
+        uses: Uses::Any,
+        why: "what is left of a function of a table that was moved behind the product: the product reads the same rows",
+        bits: Bits::Same,
+        when: |graph, given, _| stored(graph, given, "x", Storage::Csr),
+    },
+    Rewrite {
         pattern: "dot(scaled(x), g, transpose_lhs = true)",
         replacement: "dot(x, scaled(g))",
         uses: Uses::Alike,

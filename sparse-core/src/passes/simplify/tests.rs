@@ -85,6 +85,7 @@ const INSTANCES: &[(&str, &str)] = &[
         "u = dense(x)\nt = dense(u)\no = exp(t)",
         "u = dense(x): dense [n, d]\no = exp(u): dense [n, d]",
     ),
+    ("u = read_rows(w, x)\no = dot(x, u)", "o = dot(x, w): dense [n, 2]"),
     ("u = csr(x)\no = tanh(u)", "o = tanh(x): csr [n, d]"),
     ("u = row_sparse(r)\no = tanh(u)", "o = tanh(r): row_sparse [n, d]"),
     ("u = csr(a)\nt = dense(u)\no = exp(t)", "o = exp(a): dense [n, d]"),

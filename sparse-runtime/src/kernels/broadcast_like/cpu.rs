@@ -189,7 +189,7 @@ fn repeat<T: Float>(out: &mut Dense<T>, x: DenseView<'_, T>, shape: Shape, over:
 }
 
 /// The part of an element that each of its repetitions has.
-pub(super) fn share<T: Float>(target: usize, source: usize, mean: bool) -> T {
+pub(in crate::kernels) fn share<T: Float>(target: usize, source: usize, mean: bool) -> T {
     match mean {
         true => T::of(source as f64 / target as f64),
         false => T::one(),
@@ -197,7 +197,7 @@ pub(super) fn share<T: Float>(target: usize, source: usize, mean: bool) -> T {
 }
 
 /// The shape with the reduced axes put back as 1, unless they were kept.
-pub(super) fn with_axes(source: &Shape, target: &Shape, over: Over) -> Shape {
+pub(in crate::kernels) fn with_axes(source: &Shape, target: &Shape, over: Over) -> Shape {
     let rank = target.rank();
     let kept = (0..rank).filter(|place| !over.reduces(*place, rank)).count();
     if kept != source.rank() || source.rank() == rank {

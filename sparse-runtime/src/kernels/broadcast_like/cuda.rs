@@ -2,7 +2,7 @@
 
 use super::cpu::{share, with_axes};
 use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};
-use crate::formats::{Dense, DenseView, MAX_RANK, RowSparse, RowSparseView, Shape};
+use crate::formats::{CsrView, Dense, DenseView, MAX_RANK, RowSparse, RowSparseView, Shape};
 use crate::kernels::broadcast::Walk;
 use crate::kernels::cuda::row_lists::store_rows_of;
 use crate::kernels::cuda::{CudaContext, GpuFloat};
@@ -76,11 +76,37 @@ pub fn scalar_like<T: GpuFloat>(
     let gpu = context.gpu();
     gpu.attempt(out, |out| {
         let out = out.reset_on(gpu, like)?;
-        let number = x * share::<f64>(like.size(), 1, mean);
-        let launch = kernel::<T>(gpu, 1, "fill")?.f64(number).writes(out).size(out.len());
-        // SAFETY: the size is that of `out`.
-        unsafe { launch.launch(Blocks::of(out.len(), THREADS as usize, THREADS)) }
+        fill(gpu, out, x * share::<f64>(like.size(), 1, mean))
     });
+}
+
+/// Writes a number everywhere.
+pub(in crate::kernels) fn fill<T: GpuFloat>(
+    gpu: &Gpu,
+    out: CudaSlice<'_, T>,
+    number: f64,
+) -> Result<(), CudaError> {
+    let launch = kernel::<T>(gpu, 1, "fill")?.f64(number).writes(out).size(out.len());
+    // SAFETY: the size is that of `out`.
+    unsafe { launch.launch(Blocks::of(out.len(), THREADS as usize, THREADS)) }
+}
+
+/// Writes for each entry of a csr the element of an array that is repeated to it, given by how much
+/// its position grows from row to row and from column to column.
+pub(in crate::kernels) fn repeat_at_pattern<T: GpuFloat>(
+    gpu: &Gpu,
+    out: CudaSlice<'_, T>,
+    x: CudaSlice<'_, T>,
+    [row_step, column_step]: [usize; 2],
+    share: f64,
+    like: CsrView<'_, T, Cuda>,
+) -> Result<(), CudaError> {
+    let words = words_at_pattern(T::TYPE.name(), like.columns().type_name());
+    let launch = Launch::new(gpu, gpu.kernel(&unit_at_pattern(&words), "repeat_at_pattern")?);
+    let launch = launch.reads(like.starts()).reads(like.ends()).columns(like.columns()).reads(x);
+    let launch = launch.size(row_step).size(column_step).f64(share).writes(out).size(like.n_rows());
+    // SAFETY: `x` broadcasts to the shape of `like`, whose pattern `out` has.
+    unsafe { launch.launch(Blocks::of(like.n_rows(), THREADS as usize / 32, THREADS)) }
 }
 
 /// Writes the elements that a walk through the result finds in an array.
@@ -114,7 +140,17 @@ fn unit<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
     Unit { file: "kernels/broadcast_like/broadcast_like.cu", text, words }
 }
 
-/// Visits the unit of the highest rank.
+fn words_at_pattern(real: &'static str, id: &'static str) -> [(&'static str, Word); 2] {
+    [("REAL", Word::Name(real)), ("ID", Word::Name(id))]
+}
+
+fn unit_at_pattern<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
+    let text = include_str!("at_pattern.cu");
+    Unit { file: "kernels/broadcast_like/at_pattern.cu", text, words }
+}
+
+/// Visits the unit of the highest rank, and that of patterns.
 pub(crate) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
     visit(&unit(&words("f32", MAX_RANK as u64)));
+    visit(&unit_at_pattern(&words_at_pattern("f32", "u64")));
 }

@@ -72,6 +72,27 @@ extern "C" __global__ void at_pattern(const u64 *__restrict__ starts, const u64 
     }
 }
 
+// The same by the rows of the right side that are stored, over which is summed: `rows` has their
+// numbers.
+extern "C" __global__ void at_pattern_by_stored_rows(const u64 *__restrict__ starts, const u64 *__restrict__ ends,
+                                                     const ID *__restrict__ columns, const REAL *__restrict__ left,
+                                                     u64 left_row, u64 left_column, const u64 *__restrict__ rows,
+                                                     u64 n_stored, const REAL *__restrict__ right, u64 row_step,
+                                                     u64 column_step, REAL *__restrict__ out, u64 n_rows) {
+    u64 row = thread_id() / 32;
+    if (row >= n_rows) return;
+    u32 lane = threadIdx.x % 32;
+    for (u64 entry = starts[row]; entry < ends[row]; entry++) {
+        REAL sum = 0;
+        for (u64 at = lane; at < n_stored; at += 32) {
+            u64 summed = rows ? rows[at] : at;
+            sum += left[row * left_row + summed * left_column] * right[at * row_step + columns[entry] * column_step];
+        }
+        sum = group_sum(sum, 32, group_mask(32));
+        if (lane == 0) out[entry] = sum;
+    }
+}
+
 // Rows that all store the same columns: where they start, and the columns.
 extern "C" __global__ void repeat_columns(const u64 *__restrict__ list, u64 n_listed, u64 *__restrict__ indptr,
                                           ID *__restrict__ out, u64 n_rows) {

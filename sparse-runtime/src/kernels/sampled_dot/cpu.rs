@@ -32,12 +32,37 @@ pub fn dense_row_sparse_transposed_csr<T: Float>(
     lhs: DenseView<'_, T>,
     rhs: RowSparseView<'_, T>,
     like: CsrView<'_, T>,
-    _transpose_lhs: bool,
+    transpose_lhs: bool,
     _context: &mut Context,
 ) {
+    let lhs = Strided::new(lhs, transpose_lhs);
     at_pattern(out, like, |row, column| {
-        let (x, y) = (lhs.row(row).unwrap_or_default(), rhs.row(column).unwrap_or_default());
-        x.iter().zip(y).map(|(x, y)| x.widen() * y.widen()).sum()
+        let y = rhs.row(column).unwrap_or_default();
+        if lhs.step == 1 {
+            let x = lhs.values[row * lhs.row_step..].iter();
+            return x.zip(y).map(|(x, y)| x.widen() * y.widen()).sum();
+        }
+        let each = y.iter().enumerate();
+        each.map(|(at, y)| lhs.at(row, at).widen() * y.widen()).sum()
+    });
+}
+
+/// Of a dense matrix and a row_sparse one, or of two vectors; a row that is not stored is zero.
+pub fn dense_row_sparse_csr<T: Float>(
+    out: &mut Csr<T>,
+    lhs: DenseView<'_, T>,
+    rhs: RowSparseView<'_, T>,
+    like: CsrView<'_, T>,
+    transpose_lhs: bool,
+    context: &mut Context,
+) {
+    if rhs.shape().rank() == 1 {
+        return dense_row_sparse_transposed_csr(out, lhs, rhs, like, transpose_lhs, context);
+    }
+    let lhs = Strided::new(lhs, transpose_lhs);
+    at_pattern(out, like, |row, column| {
+        let each = rhs.iter_rows();
+        each.map(|(at, y)| lhs.at(row, at).widen() * y[column].widen()).sum()
     });
 }
 

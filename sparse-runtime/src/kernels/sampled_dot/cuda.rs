@@ -30,3 +30,19 @@ pub fn dense_row_sparse_transposed_csr<T: GpuFloat>(
 ) {
     dot::cuda::at_pattern(out, (lhs, transpose_lhs), (rhs, false), like, context);
 }
+
+/// Of a dense matrix and a row_sparse one, or of two vectors; a row that is not stored is zero.
+pub fn dense_row_sparse_csr<T: GpuFloat>(
+    out: &mut Csr<T, Cuda>,
+    lhs: DenseView<'_, T, Cuda>,
+    rhs: RowSparseView<'_, T, Cuda>,
+    like: CsrView<'_, T, Cuda>,
+    transpose_lhs: bool,
+    context: &mut CudaContext,
+) {
+    if rhs.shape().rank() == 1 {
+        dot::cuda::at_pattern(out, (lhs, transpose_lhs), (rhs, false), like, context);
+    } else {
+        dot::cuda::at_pattern_by_stored_rows(out, (lhs, transpose_lhs), rhs, like, context);
+    }
+}

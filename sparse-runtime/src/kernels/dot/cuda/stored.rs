@@ -287,6 +287,31 @@ pub(in crate::kernels) fn at_pattern<T: GpuFloat>(
     });
 }
 
+/// The same by the rows over which is summed: those that the right side stores.
+pub(in crate::kernels) fn at_pattern_by_stored_rows<T: GpuFloat>(
+    out: &mut Csr<T, Cuda>,
+    (lhs, transpose_lhs): (DenseView<'_, T, Cuda>, bool),
+    rhs: RowSparseView<'_, T, Cuda>,
+    like: CsrView<'_, T, Cuda>,
+    context: &mut CudaContext,
+) {
+    let gpu = context.gpu();
+    gpu.attempt(out, |out| {
+        let left = Matrix::new(lhs, transpose_lhs);
+        let (right, rows) = of_stored(rhs);
+        let out = out.take_pattern(gpu, like)?;
+        let id = like.columns().type_name();
+        let words = words(T::TYPE.name(), T::TYPE.name(), id, Groups::for_columns(1));
+        let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "at_pattern_by_stored_rows")?);
+        let launch = launch.reads(like.starts()).reads(like.ends()).columns(like.columns());
+        let launch = right.read_by(left.read_by(launch).reads(rows).size(right.n_rows));
+        let launch = launch.writes(out).size(like.n_rows());
+        // SAFETY: the rows of `like` are those of the left side, its columns those of the right
+        // one, and `out` has its pattern.
+        unsafe { launch.launch(Blocks::of(like.n_rows(), THREADS as usize / 32, THREADS)) }
+    });
+}
+
 /// Adds a row to each row of a matrix.
 pub(in crate::kernels) fn add_to_rows<T: GpuFloat>(
     out: &mut Dense<T, Cuda>,

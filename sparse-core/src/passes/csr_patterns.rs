@@ -1,0 +1,274 @@
+//! Where csr values store elements, and where the gradient of a computed one is read.
+//!
+//! Elements that a csr does not store are 0 by construction: no parameter changes them, so that
+//! their gradients are multiplied by 0, or left out, further down. They need not be computed. A csr
+//! that is the copy of a dense array is none of these: each of its elements has a gradient.
+
+use super::instantiate::derived;
+use crate::diagnostics::Diagnostic;
+use crate::ir::{Apply, Attributes, Graph, Place, ValueId};
+use crate::operators::declared::DeclaredKernel;
+use crate::operators::{BinaryFamily, CsrPattern, Kind};
+use crate::storage::{ElementType, Storage};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// For each value, the csr value that stores the same places, if one is known: itself, or one that
+/// it is computed from. `None` where places are left out by value, as a sum leaves out zeros. Added
+/// to what is known of the values before.
+pub(super) fn find_roots(graph: &Graph, roots: &mut Vec<Option<ValueId>>) {
+    for id in graph.ids().skip(roots.len()) {
+        let root = match graph.apply_of(id) {
+            None => Some(id),
+            Some(apply) => match rule_of(graph, id, apply) {
+                Follows::Nothing | Follows::Operands(false) => Some(id),
+                Follows::One(operand) => roots[operand.0],
+                Follows::Either => None,
+                Follows::Operands(true) => {
+                    let csr = csr_operands(graph, apply);
+                    csr.iter().all(|id| roots[id.0].is_some()).then_some(id)
+                }
+                Follows::Both => {
+                    let csr = csr_operands(graph, apply).into_iter();
+                    let of_operands: Option<BTreeSet<_>> = csr.map(|id| roots[id.0]).collect();
+                    of_operands.map(|of| {
+                        if of.len() == 1 { of.first().copied().unwrap_or(id) } else { id }
+                    })
+                }
+            },
+        };
+        roots.push(root);
+    }
+}
+
+/// How a csr result stores what its operands store.
+enum Follows {
+    /// In a way that is not known.
+    Nothing,
+    /// In a way that follows from its csr operands, if it has such.
+    Operands(bool),
+    /// The places of this operand.
+    One(ValueId),
+    /// The places that both of its operands store.
+    Both,
+    /// The places that one of its operands stores, but for zeros.
+    Either,
+}
+
+fn csr_operands(graph: &Graph, apply: &Apply) -> Vec<ValueId> {
+    let is_csr = |(index, id): &(usize, &ValueId)| {
+        graph.storage(**id) == Storage::Csr && !apply.operator.lends_shape_only(*index)
+    };
+    apply.operands.iter().enumerate().filter(is_csr).map(|(_, id)| *id).collect()
+}
+
+fn rule_of(graph: &Graph, id: ValueId, apply: &Apply) -> Follows {
+    let csr = csr_operands(graph, apply);
+    let as_large = |operand: &ValueId| graph.shape(*operand) == graph.shape(id);
+    let each = |family: Option<BinaryFamily>| match csr.as_slice() {
+        _ if !csr.iter().all(as_large) => Follows::Nothing,
+        [one] => Follows::One(*one),
+        [first, ..] => match family {
+            Some(BinaryFamily::Union | BinaryFamily::Dense) => Follows::Either,
+            Some(BinaryFamily::Left | BinaryFamily::SlopedGradient) => Follows::One(*first),
+            _ => Follows::Both,
+        },
+        [] => Follows::Nothing,
+    };
+    match apply.operator.kind {
+        Kind::Unary(_) | Kind::Declared(_, DeclaredKernel::Each) => each(None),
+        Kind::Binary(family, _) => each(Some(family)),
+        // A function of the user's is taken to store what its csr operands let it.
+        Kind::Declared(_, DeclaredKernel::OfRule) => {
+            let dense = |id: &&ValueId| graph.storage(**id) != Storage::Csr && as_large(id);
+            if apply.operands.iter().any(|id| dense(&id)) {
+                Follows::Nothing
+            } else {
+                Follows::Operands(!csr.is_empty())
+            }
+        }
+        _ => match apply.operator.csr_pattern {
+            CsrPattern::Unknown => Follows::Nothing,
+            CsrPattern::OfOperands => Follows::Operands(!csr.is_empty()),
+            CsrPattern::Operand(name) => {
+                let index = apply.operator.operand_index(name);
+                let operand = index.and_then(|index| apply.operands.get(index)).copied();
+                let known = |id: &ValueId| {
+                    // The ones of a pattern are written out in a csr of their own.
+                    graph.storage(*id) == Storage::Csr
+                        && graph.value(*id).element != ElementType::Unit
+                };
+                operand.filter(known).map_or(Follows::Nothing, Follows::One)
+            }
+        },
+    }
+}
+
+/// Csr values that together store some places.
+type Cover = BTreeSet<Part>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    /// What a value stores.
+    Of(ValueId),
+    /// What the operator of a value makes of the places of its operands, where the operands leave
+    /// out zeros.
+    Moved(ValueId),
+}
+
+/// Where the gradients of the csr values of a graph are read.
+pub(super) struct GradientPlaces {
+    roots: Vec<Option<ValueId>>,
+    /// For each value that is a csr computed from a parameter, where it can be told.
+    needed: Vec<Option<Cover>>,
+    /// The patterns made so far.
+    made: BTreeMap<Cover, ValueId>,
+}
+
+impl GradientPlaces {
+    /// Of all values; `reaches` says which are computed from what is trained.
+    pub(super) fn of(graph: &Graph, reaches: &[bool]) -> Self {
+        let mut roots = Vec::with_capacity(reaches.len());
+        find_roots(graph, &mut roots);
+        let mut needed: Vec<Option<Cover>> = Vec::with_capacity(reaches.len());
+        for id in graph.ids() {
+            let computed = reaches[id.0] && graph.storage(id) == Storage::Csr;
+            let apply = graph.apply_of(id).filter(|_| computed);
+            needed.push(apply.and_then(|apply| places(graph, id, apply, reaches, &needed, &roots)));
+        }
+        GradientPlaces { roots, needed, made: BTreeMap::new() }
+    }
+
+    /// Whether the gradient of a value is read at some places only.
+    pub(super) fn are_known(&self, id: ValueId) -> bool {
+        self.needed.get(id.0).is_some_and(Option::is_some)
+    }
+
+    /// A csr that stores the places where the gradient of a value is read, or more; appended where
+    /// there is none. `None` where it is read everywhere.
+    pub(super) fn pattern(
+        &mut self,
+        graph: &mut Graph,
+        id: ValueId,
+        place: Place,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<ValueId> {
+        let cover = self.needed.get(id.0)?.clone()?;
+        Some(self.make(graph, &cover, place, diagnostics))
+    }
+
+    fn make(
+        &mut self,
+        graph: &mut Graph,
+        cover: &Cover,
+        place: Place,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> ValueId {
+        if let Some(made) = self.made.get(cover) {
+            return *made;
+        }
+        let mut sum: Option<ValueId> = None;
+        for part in cover {
+            let values = match *part {
+                Part::Of(id) => id,
+                Part::Moved(id) => self.moved(graph, id, place, diagnostics),
+            };
+            if cover.len() == 1 {
+                sum = Some(values);
+                break;
+            }
+            let none = Attributes::default;
+            let ones = derived(graph, "pattern", vec![values], none(), place, diagnostics);
+            sum = Some(match sum {
+                Some(sum) => derived(graph, "add", vec![sum, ones], none(), place, diagnostics),
+                None => ones,
+            });
+        }
+        let made = sum.unwrap_or(ValueId(0));
+        self.made.insert(cover.clone(), made);
+        made
+    }
+
+    /// The operator of a value, applied to the places of its operands.
+    fn moved(
+        &mut self,
+        graph: &mut Graph,
+        id: ValueId,
+        place: Place,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> ValueId {
+        let Some(mut apply) = graph.apply_of(id).cloned() else { return id };
+        for operand in &mut apply.operands {
+            if graph.storage(*operand) == Storage::Csr {
+                let known = self.needed.get(operand.0).cloned().flatten();
+                let cover = known.unwrap_or_else(|| cover(graph, *operand, &self.roots));
+                *operand = self.make(graph, &cover, place, diagnostics);
+            }
+        }
+        let Apply { operator, operands, attributes, .. } = apply;
+        derived(graph, operator.name, operands, attributes, place, diagnostics)
+    }
+}
+
+/// Where the gradient of a computed csr is read, given where those of its operands are.
+fn places(
+    graph: &Graph,
+    id: ValueId,
+    apply: &Apply,
+    reaches: &[bool],
+    needed: &[Option<Cover>],
+    roots: &[Option<ValueId>],
+) -> Option<Cover> {
+    let csr = csr_operands(graph, apply);
+    let (trained, data): (Vec<ValueId>, Vec<ValueId>) =
+        csr.iter().partition(|operand| reaches[operand.0]);
+    let of_trained = trained.iter().map(|operand| needed[operand.0].clone());
+    let of_trained: Vec<Cover> = of_trained.collect::<Option<_>>()?;
+    let by_dense = apply.operands.iter().enumerate().any(|(index, operand)| {
+        reaches[operand.0]
+            && graph.storage(*operand) != Storage::Csr
+            && !apply.operator.lends_shape_only(index)
+    });
+    let all =
+        |csr: &[ValueId]| csr.iter().flat_map(|id| cover(graph, *id, roots)).collect::<Cover>();
+    let joined = || of_trained.iter().flatten().copied().collect::<Cover>();
+    match rule_of(graph, id, apply) {
+        Follows::Nothing | Follows::Operands(false) => None,
+        Follows::Operands(true) => Some(BTreeSet::from([match roots[id.0] {
+            Some(root) => Part::Of(root),
+            None => Part::Moved(id),
+        }])),
+        Follows::One(operand) if by_dense || trained.is_empty() => {
+            Some(joined().into_iter().chain(cover(graph, operand, roots)).collect())
+        }
+        Follows::Both if data.is_empty() => Some(match roots[id.0] {
+            Some(root) => BTreeSet::from([Part::Of(root)]),
+            None => joined(),
+        }),
+        _ if by_dense => Some(joined().into_iter().chain(all(&csr)).collect()),
+        _ => Some(joined()),
+    }
+}
+
+/// Csr values that store every place where a value stores something, or has left out a zero.
+fn cover(graph: &Graph, id: ValueId, roots: &[Option<ValueId>]) -> Cover {
+    let mut parts = Cover::new();
+    let (mut stack, mut seen) = (vec![id], BTreeSet::new());
+    while let Some(id) = stack.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        if let Some(root) = roots[id.0] {
+            parts.insert(Part::Of(root));
+            continue;
+        }
+        let Some(apply) = graph.apply_of(id) else { continue };
+        match rule_of(graph, id, apply) {
+            Follows::One(operand) => stack.push(operand),
+            Follows::Both | Follows::Either => stack.extend(csr_operands(graph, apply)),
+            Follows::Nothing | Follows::Operands(_) => {
+                parts.insert(Part::Moved(id));
+            }
+        }
+    }
+    parts
+}

@@ -1,0 +1,73 @@
+//! Gradients of sparse values are stored where the values are: the graphs of the field cases S.
+
+#![allow(clippy::unwrap_used, unreachable_pub)]
+
+mod cases;
+
+use cases::{BY_ROWS, COMPUTED, CONTINUED, DATA, OTHERS, dense_temporaries};
+use sparse_core::compile::{Compiled, compile};
+use sparse_core::diagnostics::Diagnostic;
+use sparse_core::ir::{parse, print};
+use sparse_core::passes::RowSet;
+use sparse_core::shapes::show;
+use sparse_core::storage::Storage;
+
+fn compiled(text: &str) -> Compiled {
+    let compiled = compile(parse(&format!("model M f32\n{text}\nloss l\n")).unwrap());
+    let errors: Vec<String> = compiled.errors().map(Diagnostic::text).collect();
+    assert!(errors.is_empty(), "{text}\n{errors:?}");
+    compiled
+}
+
+/// The dense values of batch × columns.
+fn dense_batches(compiled: &Compiled) -> Vec<String> {
+    let graph = &compiled.graph;
+    let is_batch = |id: &_| ["[n, d]", "[d, n]"].contains(&&*show(&graph.shape(*id)));
+    let dense = |id: &_| graph.storage(*id) == Storage::Dense && is_batch(id);
+    graph.ids().filter(dense).map(|id| graph.describe(id)).collect()
+}
+
+#[test]
+fn s_gradients_of_computed_csr_values_live_at_their_patterns() {
+    let mut found = Vec::new();
+    for made in COMPUTED {
+        for continued in CONTINUED {
+            let compiled = compiled(&format!("{DATA}{made}{continued}"));
+            let dense = dense_batches(&compiled);
+            if !dense.is_empty() {
+                found.push(format!("{}\n{dense:?}", print(&compiled.graph)));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{} of 34:\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+fn s_functions_of_a_table_are_computed_for_the_rows_of_a_batch() {
+    for (lines, parameters) in BY_ROWS {
+        let compiled = compiled(&format!(
+            "{DATA}w = param row_sparse f32 [d, 1] \"Ones\"\n{lines}\nl = squared_error(p, y)"
+        ));
+        let text = print(&compiled.graph);
+        let tables: Vec<_> = compiled.rows.iter().filter(|rows| rows.writes.is_some()).collect();
+        assert_eq!(tables.len(), parameters, "{text}");
+        for rows in tables {
+            assert_ne!(rows.reads, RowSet::All, "{text}");
+            assert_eq!(Some(&rows.reads), rows.writes.as_ref(), "{text}");
+        }
+    }
+}
+
+#[test]
+fn s_no_gradient_is_denser_than_its_value() {
+    let made = COMPUTED[0];
+    let mut found = Vec::new();
+    for continued in CONTINUED.into_iter().chain(OTHERS) {
+        let text = format!("model M f32\n{DATA}{made}{continued}\nloss l\n");
+        let compiled = compile(parse(&text).unwrap());
+        found.extend(compiled.errors().map(|error| format!("{text}{}", error.text())));
+        let dense = dense_temporaries(&compiled);
+        found.extend(dense.into_iter().map(|dense| format!("{}{dense}", print(&compiled.graph))));
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
