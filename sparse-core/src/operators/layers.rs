@@ -2,8 +2,8 @@
 //! sparse values are made of.
 
 use super::{
-    CsrPattern, IdsBelow, Operator, ROW, Rule, Weights, flag, gradient, gradient_when, no_gradient,
-    rows_by, rows_by_when, rule, storage,
+    Condition, CsrPattern, IdsBelow, Operator, ROW, Rule, Weights, flag, gradient, gradient_when,
+    no_gradient, rows_by, rows_by_when, rule, storage,
 };
 use crate::storage::Storage::Dense;
 
@@ -174,10 +174,17 @@ const SECOND: &[super::Gradient] = &[
     no_gradient("grad", "second derivatives are not offered"),
 ];
 
+/// A table that is read by rows has no products with its columns.
+const BY_ROWS: Condition = Condition {
+    text: "where lhs is not read transposed",
+    suffix: "",
+    holds: |given| !given.attributes.flag("transpose_lhs"),
+};
+
 const SAMPLED: &[Rule] = &[
     rule("dense dense csr -> csr").on_gpu(),
-    rule("dense row_sparse csr -> csr").on_gpu(),
-    rule("dense row_sparse' csr -> csr").on_gpu(),
+    rule("dense row_sparse csr -> csr").on_gpu().only(&BY_ROWS),
+    rule("dense row_sparse' csr -> csr").on_gpu().only(&BY_ROWS),
 ];
 
 const SAMPLED_DOT: Operator = Operator {
