@@ -20,6 +20,7 @@ mod fallback;
 mod field_decay;
 mod field_faults;
 mod field_ftrl;
+mod field_language;
 mod field_macro;
 mod field_metrics;
 mod field_precision;

@@ -225,6 +225,16 @@ pub enum TrainError {
         /// The model.
         model: &'static str,
     },
+    /// The columns of an input are the samples, and the samples were to be shuffled.
+    #[error(
+        "the columns of `{input}` of model `{model}` are the samples, as its rows are, and shuffling would move the rows alone: call `shuffle(false)`, with batches of all samples"
+    )]
+    ShuffledColumns {
+        /// The model.
+        model: &'static str,
+        /// The input.
+        input: &'static str,
+    },
     /// A parameter was named that the model does not have.
     #[error("model `{model}` has no parameter `{name}` (it has: {known})")]
     UnknownParameter {

@@ -177,7 +177,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         M: Model,
         S: DataSource<M::Element>,
     {
-        score(model, data, &self.plan.metrics, self.plan.rows_at_a_time())
+        let rows_at_a_time = self.plan.rows_at_a_time(model);
+        score(model, data, &self.plan.metrics, rows_at_a_time)
     }
 
     /// The first output of a model for every row of some data, in order; without labels as well.
@@ -190,6 +191,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         M: Model,
         S: DataSource<M::Element>,
     {
-        predict(model, data, self.plan.rows_at_a_time())
+        let rows_at_a_time = self.plan.rows_at_a_time(model);
+        predict(model, data, rows_at_a_time)
     }
 }

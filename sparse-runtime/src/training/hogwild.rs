@@ -114,7 +114,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         E: Evaluation<M::Element>,
     {
         let mut run = Run::new(self, model, data, hogwild)?;
-        self.plan.check_evaluation(&self.evaluation, model)?;
+        self.plan.check_before_steps(&self.evaluation, model)?;
         let Trainer { evaluation, plan, .. } = self;
         plan.leading(evaluation, R::NAME, Default::default(), |leader| {
             run.epochs(model, data, leader)

@@ -3,12 +3,12 @@
 use super::TrainError;
 use super::callback::Callback;
 use super::progress::Progress;
-use super::score::ROWS_AT_A_TIME;
+use super::score::{ROWS_AT_A_TIME, fixed_batch};
 use crate::data::{BatchOptions, DataSource, Labels, Order};
 use crate::error::Result;
 use crate::kernels::Parallel;
 use crate::metric::Metric;
-use crate::model::Model;
+use crate::model::{Extent, InputInfo, Model};
 use crate::optimizer::ParameterSpec;
 use crate::schedule::Schedule;
 use sparse_core::element::Float;
@@ -147,14 +147,31 @@ impl Plan<'_> {
         if self.shuffle { Order::Shuffled { seed: self.seed } } else { Order::Sequential }
     }
 
+    /// Refuses to shuffle samples that are the columns of an input as well, as the nodes of `csr[n, n]` are: its rows alone
+    /// would change places.
+    pub(super) fn check_order<M: Model>(&self) -> Result<()> {
+        let is_of_samples = |extent: &Extent| matches!(extent, Extent::Named(_));
+        let of_columns = |info: &&InputInfo| match info.shape {
+            [samples, columns @ ..] => is_of_samples(samples) && columns.contains(samples),
+            [] => false,
+        };
+        match M::INPUTS.iter().find(of_columns) {
+            Some(info) if self.shuffle => {
+                Err(TrainError::ShuffledColumns { model: M::NAME, input: info.name }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// How a run goes over its data.
     pub(super) fn batch_options(&self) -> BatchOptions {
         BatchOptions { order: self.order(), labels: Labels::Required, ..self.options }
     }
 
-    /// How evaluation and predictions do.
-    pub(super) fn rows_at_a_time(&self) -> usize {
-        self.options.batch_size.max(ROWS_AT_A_TIME)
+    /// How many samples a batch of an evaluation or of predictions has: as many as the model
+    /// [fixes](fixed_batch); else many, since batches of any size give the same.
+    pub(super) fn rows_at_a_time<M: Model>(&self, model: &M) -> usize {
+        fixed_batch(model).unwrap_or(self.options.batch_size.max(ROWS_AT_A_TIME))
     }
 
     /// Refuses a schedule and a norm that make no sense, before the first step by a rule of this name, which may allow for no schedule.

@@ -9,7 +9,7 @@ use crate::data::{Batch, BatchOptions, Batches, DataSource, Labels, LastBatch, O
 use crate::error::Result;
 use crate::formats::{Dense, Shape};
 use crate::metric::Metric;
-use crate::model::Model;
+use crate::model::{Extent, InputInfo, Model};
 
 /// Rows that are evaluated at a time, unless more are asked for: enough to keep kernels busy, few enough to
 /// stay in cache.
@@ -65,6 +65,16 @@ where
     Ok(ScoreReport { loss: totals.mean_loss(), metrics, n_rows: totals.n_rows })
 }
 
+/// How many samples each batch of a model has, where the model fixes it: by a number, or by a dimension that a parameter or a
+/// state has too.
+pub(super) fn fixed_batch<M: Model>(model: &M) -> Option<usize> {
+    let fixed = |info: &InputInfo| match info.shape.first()? {
+        Extent::Constant(n_rows) => Some(*n_rows),
+        Extent::Named(name) => model.dims().get(name),
+    };
+    M::INPUTS.iter().find_map(fixed)
+}
+
 /// Refuses data that a model cannot be scored on, as far as its first row tells, which is scored: before an epoch is made whose evaluation would
 /// tell.
 ///
@@ -76,7 +86,8 @@ where
     M: Model,
     S: DataSource<M::Element>,
 {
-    match score_first(model, data, &whole(1, Labels::Required), metrics)? {
+    let n_rows = fixed_batch(model).unwrap_or(1);
+    match score_first(model, data, &whole(n_rows, Labels::Required), metrics)? {
         true => Ok(()),
         false => Err(TrainError::NoRows.into()),
     }

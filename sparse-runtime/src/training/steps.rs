@@ -151,12 +151,14 @@ where
 }
 
 impl Plan<'_> {
-    /// Refuses data to evaluate on that is not what the model declares, and to watch a metric that no report will have, before the first step.
-    pub(super) fn check_evaluation<M: Model, E: Evaluation<M::Element>>(
+    /// Refuses, before the first step: an order that changes what an input means, to watch a metric that no report will have, and
+    /// data to evaluate on that is not what the model declares.
+    pub(super) fn check_before_steps<M: Model, E: Evaluation<M::Element>>(
         &self,
         evaluation: &E,
         model: &mut M,
     ) -> Result<()> {
+        self.check_order::<M>()?;
         let known = || self.metrics.iter().map(|metric| metric.name());
         let mut watched = self.callbacks.iter().filter_map(|callback| callback.watches());
         let is_unknown = |name: &&str| E::BY_TRAINER && !known().any(|known| known == *name);
@@ -188,14 +190,14 @@ impl Plan<'_> {
         let _entered = span.enter();
         self.check(rule.name, rule.one_rate)?;
         let options = self.batch_options();
-        self.check_evaluation(evaluation, model)?;
+        self.check_before_steps(evaluation, model)?;
         if !self.metrics.is_empty() {
             score_first(model, data, &options, &self.metrics)?;
         }
         let mut batches = data.batches(M::INPUTS, &options)?;
         let base_rate = rule.learning_rate;
         run.settings.push(self.metrics_setting());
-        let rows_at_a_time = self.rows_at_a_time();
+        let rows_at_a_time = self.rows_at_a_time(model);
         if part == Part::Whole || steps.updater().clock() == 0 {
             self.warned.clear();
         }

@@ -274,7 +274,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         E: Evaluation<M::Element>,
         C: Communicator,
     {
-        self.plan.check_evaluation(&self.evaluation, model)?;
+        self.plan.check_before_steps(&self.evaluation, model)?;
         let Trainer { evaluation, plan, .. } = self;
         plan.leading(evaluation, R::NAME, job.begun.clone(), |leader| {
             job.run(model, data, communicator, Some(leader))
