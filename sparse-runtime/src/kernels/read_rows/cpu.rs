@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn rows_are_read_once_in_their_order() {
-        let by = Csr::from_rows(9, [vec![(8, 1.0), (2, 0.0)], vec![], vec![(2, 5.0), (7, 1.0)]]);
+        let by = Csr::from_rows(9, [vec![(2, 0.0), (8, 1.0)], vec![], vec![(2, 5.0), (7, 1.0)]]);
         let x = RowSparse::new([9, 2], vec![0, 2, 8], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
         let (mut out, mut context) = (RowSparse::default(), Context::default());
         row_sparse_csr(&mut out, x.view(), by.unwrap().view(), &mut context);
