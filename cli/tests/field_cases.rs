@@ -344,7 +344,7 @@ fn what_a_file_was_read_as_is_told() {
         ),
         (
             &["--model", "linear", "--data", &many, "--stream", "1048576"],
-            "many.svm: libsvm, by its ending (guessed); 20 samples, streamed; 1 column, as many as occur (guessed); counted from zero (guessed); labels 0 to 19\n",
+            "many.svm: libsvm, since its ending is of no other format (guessed); 20 samples, streamed; 1 column, as many as occur (guessed); counted from zero (guessed); labels 0 to 19\n",
         ),
     ] {
         let told = told(&[arguments, &["--epochs", "1"]].concat());

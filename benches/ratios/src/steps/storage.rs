@@ -59,7 +59,7 @@ fn workload<'a, M: Model<Element = f32> + 'a>(
     weight: impl Fn(&M) -> f64 + Copy + 'a,
 ) -> Result<Workload<'a>, Error> {
     let rule = Sgd { learning_rate: 0.01, ..Sgd::default() };
-    let mut contestant = |width| {
+    let contestant = |width| {
         let emitted = Emitted::new(model(width)?, rule.clone(), SAMPLES)?;
         Ok::<_, Error>((emitted, samples(width)?))
     };
