@@ -28,7 +28,7 @@ enum Numbers {
 /// Numbers other than zero, none twice.
 fn number(place: usize, seed: usize) -> f64 {
     let size = 0.3 + 0.37 * ((place * 29 + seed * 17) % 53) as f64 / 53.0;
-    if (place * 7 + seed) % 3 == 0 { -size } else { size }
+    if (place * 7 + seed).is_multiple_of(3) { -size } else { size }
 }
 
 fn extents(shape: &[Dim]) -> Vec<usize> {
