@@ -50,31 +50,44 @@ impl Compiled {
 /// Runs every pass. All errors of a pass are reported together; then the pipeline stops.
 pub fn compile(mut graph: Graph) -> Compiled {
     let mut diagnostics = Vec::new();
-    let passes: [fn(&mut Graph) -> Vec<Diagnostic>; 5] =
-        [check_model, infer_shapes, infer_storage, separate_outputs, gradients];
-    for pass in passes {
-        diagnostics.extend(pass(&mut graph));
-        if diagnostics.iter().any(|diagnostic| diagnostic.code.severity() == Severity::Error) {
-            let fusion = Fusion::None { reason: "the model has errors".into() };
-            return Compiled {
-                graph,
-                rows: Vec::new(),
-                decays: Vec::new(),
-                fusion,
-                chains: Chains::default(),
-                plan: Plan::default(),
-                diagnostics,
-            };
-        }
+    let inferred: [Pass; 4] = [check_model, infer_shapes, infer_storage, separate_outputs];
+    if !run(&inferred, &mut graph, &mut diagnostics) {
+        return broken(graph, diagnostics);
     }
     // Of uses as they stand in the source: before any is rewritten.
     let decays = decays(&graph);
+    if !run(&[gradients], &mut graph, &mut diagnostics) {
+        return broken(graph, diagnostics);
+    }
     simplify(&mut graph);
     let rows = rows(&graph);
     let fusion = fuse(&graph);
     let chains = chains(&graph, &fusion);
     let plan = plan(&graph, &fusion, &chains);
     Compiled { graph, rows, decays, fusion, chains, plan, diagnostics }
+}
+
+type Pass = fn(&mut Graph) -> Vec<Diagnostic>;
+
+/// Runs passes up to one that has errors. False where one has.
+fn run(passes: &[Pass], graph: &mut Graph, diagnostics: &mut Vec<Diagnostic>) -> bool {
+    passes.iter().all(|pass| {
+        diagnostics.extend(pass(graph));
+        diagnostics.iter().all(|diagnostic| diagnostic.code.severity() != Severity::Error)
+    })
+}
+
+/// What is known of a model with errors.
+fn broken(graph: Graph, diagnostics: Vec<Diagnostic>) -> Compiled {
+    Compiled {
+        graph,
+        rows: Vec::new(),
+        decays: Vec::new(),
+        fusion: Fusion::None { reason: "the model has errors".into() },
+        chains: Chains::default(),
+        plan: Plan::default(),
+        diagnostics,
+    }
 }
 
 fn gradients(graph: &mut Graph) -> Vec<Diagnostic> {

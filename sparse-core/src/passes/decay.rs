@@ -142,6 +142,13 @@ mod tests {
 
     #[test]
     fn n5_functions_of_a_weight_are_weights_but_its_norm_and_scale_are_none() {
+        for lines in ["t = relu(a)\ns = dot(x, t)", "t = square(a)\ns = embedding(ids, t)"] {
+            assert_eq!(decays_of(["row_sparse f32 [9, 1]"], lines), [true], "{lines}");
+        }
+        // The scale of a row is none, though it is read by rows as its weights are.
+        let lines = "t = multiply(a, b)\nu = dot(x, t)\ns = sum(u, axis = 1, keepdims = true)";
+        let types = ["row_sparse f32 [9, 4]", "dense f32 [9, 1]"];
+        assert_eq!(decays_of(types, lines), [true, false]);
         for lines in [
             "t = tanh(a)\ns = dot(x, t)",
             "t = transpose(a)\nu = multiply(t, t)\ns = dot(x, u, transpose_rhs = true)",
