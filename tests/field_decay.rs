@@ -1,5 +1,6 @@
 //! Weight decay by use: what shrinks does so whatever its storage and shape, and a bias never does.
 
+use crate::field_sums::Line;
 use nnz::prelude::*;
 
 graph! {
@@ -29,17 +30,6 @@ graph! {
         label y: dense[n];
         param w: dense[d] = Zeros;
         let score = dot(x, w);
-        loss squared_error(score, y);
-        output score;
-    }
-
-    /// A bias of one element beside a weight.
-    pub model Bias {
-        input x: csr[n, d];
-        label y: dense[n, 1];
-        param w: row_sparse[d, 1] = Zeros;
-        param b: dense[1] = Zeros;
-        let score = dot(x, w) + b;
         loss squared_error(score, y);
         output score;
     }
@@ -94,7 +84,7 @@ fn n5_a_weight_decays_whether_it_is_a_table_a_matrix_or_a_vector() {
 
 #[test]
 fn n5_a_bias_does_not_decay_whatever_its_rank() {
-    near(&trained(Bias::new(dims! { d: 1 }, Seed(0)).unwrap()), &[0.0, 1.0]);
+    near(&trained(Line::new(dims! { d: 1 }, Seed(0)).unwrap()), &[0.0, 1.0]);
     near(&trained(WideBias::new(dims! { d: 1 }, Seed(0)).unwrap()), &[0.0, 1.0]);
 }
 
@@ -105,7 +95,7 @@ fn n5_a_declaration_overrules_the_use_and_the_plan_says_so() {
         let lines = plan.lines().filter(|line| line.starts_with(name));
         lines.map(str::to_owned).next().unwrap_or_default()
     };
-    let (usual, overruled) = (Bias::PLAN.to_string(), Overruled::PLAN.to_string());
+    let (usual, overruled) = (Line::PLAN.to_string(), Overruled::PLAN.to_string());
     assert!(line(&usual, "w ").ends_with("parameter, decays"), "{usual}");
     assert!(line(&usual, "b ").ends_with("parameter, no decay"), "{usual}");
     assert!(line(&overruled, "w ").ends_with("parameter, no decay"), "{overruled}");

@@ -1,4 +1,5 @@
-//! Steps that are rounded away, in models that are compiled: on threads, from memory and from a stream.
+//! Steps that are rounded away, in models that are compiled: on threads, from memory and from a
+//! stream.
 
 use nnz::data::stream::Stream;
 use nnz::data::{BatchOptions, DataSource};

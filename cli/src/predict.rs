@@ -19,11 +19,13 @@ use nnz::training::{save_changed_predictions, write_changed_predictions};
 use std::io::{self, StdoutLock, Write};
 use std::path::PathBuf;
 
-/// Writes the outputs of a model that `train --save` wrote, a line for each sample of the data, in order.
+/// Writes the outputs of a model that `train --save` wrote, a line for each sample of the data, in
+/// order.
 ///
-/// Blank lines and comments are no samples, and have no line: take them out of the data where outputs are to stand beside its lines. Of
-/// words with --no-labels each line is a sample, a blank one an empty text. A sample that cannot be read is an error, and `--skip` is
-/// refused: outputs after it would stand beside other samples.
+/// Blank lines and comments are no samples, and have no line: take them out of the data where
+/// outputs are to stand beside its lines. Of words with --no-labels each line is a sample, a blank
+/// one an empty text. A sample that cannot be read is an error, and `--skip` is refused: outputs
+/// after it would stand beside other samples.
 ///
 /// A line has the numbers of all outputs, separated by tabs: the probabilities of the classes in the order of their labels, which `inspect` shows.
 /// Predictions are cut to a range if `train` was told to (--clip-predictions).

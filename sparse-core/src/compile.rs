@@ -32,8 +32,8 @@ impl Compiled {
         self.diagnostics.iter().filter(|diagnostic| diagnostic.code.severity() == Severity::Error)
     }
 
-    /// A hash of the typed graph (FNV-1a of its text): equal for equal models, on every machine. What training alone is told of
-    /// a parameter, whether it decays, is left out.
+    /// A hash of the typed graph (FNV-1a of its text): equal for equal models, on every machine.
+    /// What training alone is told of a parameter, whether it decays, is left out.
     pub fn fingerprint(&self) -> u64 {
         let mut graph = self.graph.clone();
         for value in &mut graph.values {

@@ -1,8 +1,9 @@
 //! Names that operators have in PyTorch, TensorFlow, JAX, NumPy and MXNet, with what to write here.
 //!
-//! A text is an expression of this language. Its names stand for the caller's values: `x` and `z` for matrices of one shape, `y` for one that
-//! fits a product, `left` and `right` for stacks of matrices, `score` and `label` for a loss, `logits` and `class` for one of classes, `ids` and `table`
-//! for look-ups, `bags` for a csr.
+//! A text is an expression of this language. Its names stand for the caller's values: `x` and `z`
+//! for matrices of one shape, `y` for one that fits a product, `left` and `right` for stacks of
+//! matrices, `score` and `label` for a loss, `logits` and `class` for one of classes, `ids` and
+//! `table` for look-ups, `bags` for a csr.
 
 /// What to write in place of a name of another library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

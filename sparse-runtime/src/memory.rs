@@ -30,7 +30,8 @@ pub(crate) mod limited {
     /// The variable that names the test for which a process was started.
     const STARTED_FOR: &str = "NNZ_TEST_WITH_LITTLE_MEMORY";
 
-    /// Whether this process was started for `test`; if not, runs it in one that is, which must succeed.
+    /// Whether this process was started for `test`; if not, runs it in one that is, which must
+    /// succeed.
     pub(crate) fn is_own(test: &str) -> bool {
         if std::env::var(STARTED_FOR).is_ok_and(|started| started == test) {
             return true;

@@ -199,7 +199,8 @@ twins! {
     }
 }
 
-/// After one step of a batch of equal samples, within 4 units in the last place of the sums in exact numbers.
+/// After one step of a batch of equal samples, within 4 units in the last place of the sums in
+/// exact numbers.
 fn hold_sums<M: Model<Element = f32>>(host: &M) {
     const N: usize = 1 << 15;
     let x = Csr::from_rows(2, (0..N).map(|_| [(1, 1.0f32)])).unwrap();

@@ -21,8 +21,8 @@ pub struct Page {
     pub text: String,
 }
 
-/// Every generated page: one a family of operators, their index, the page of errors, that of update rules, that of GPUs and that of names
-/// from other libraries.
+/// Every generated page: one a family of operators, their index, the page of errors, that of update
+/// rules, that of GPUs and that of names from other libraries.
 pub fn pages() -> Vec<Page> {
     let mut pages = language_pages();
     pages.push(optimizers::page());

@@ -259,7 +259,8 @@ fn dims(graph: &mut Graph, text: &str) -> Dims {
         .collect()
 }
 
-/// The kinds of parameters: the word, whether it is frozen, and whether it decays where that is declared.
+/// The kinds of parameters: the word, whether it is frozen, and whether it decays where that is
+/// declared.
 const PARAMETERS: [(&str, bool, Option<bool>); 4] = [
     ("param(frozen)", true, None),
     ("param(decay)", false, Some(true)),

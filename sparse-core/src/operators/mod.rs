@@ -3,9 +3,11 @@
 //! From a row follow inference, the gradient's storage, the kernel's name, the traits of the macro-free API,
 //! the documentation and the tests. Nothing about an operator is written anywhere else but its kernel.
 
+mod columns;
 pub mod declared;
 mod dot;
 mod elementwise;
+mod kind;
 mod layers;
 mod layout;
 mod loss;
@@ -23,6 +25,8 @@ pub mod special;
 
 mod rule;
 
+pub use columns::{CsrPattern, IdsBelow, Link, RowsRead, Weights};
+pub use kind::{BinaryFamily, Combine, ElementLoss, Kind, LossLabel, Reduction};
 pub use on_gpu::GpuFamily;
 pub use rule::{Condition, Given, Pattern, Rule, Signature};
 
@@ -67,7 +71,8 @@ pub struct Operator {
     pub cost: &'static str,
     /// What to write instead where a sparse operand is refused; `{}` stands for the operand, `{name}` for that of a name.
     pub alternative: Option<&'static str>,
-    /// The operands that are weights of what the others hold. Penalties shrink a parameter that is used as one.
+    /// The operands that are weights of what the others hold. Penalties shrink a parameter that is
+    /// used as one.
     pub weights: Weights,
     /// What makes predictions of scores: the function that the operator is of a score, or of a row of scores.
     pub link: Option<Link>,
@@ -84,67 +89,6 @@ pub struct Operator {
     pub reads_rows: &'static [RowsRead],
     /// True for rows that the language does not offer: gradients of other rows.
     pub internal: bool,
-}
-
-/// Where a csr result stores elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CsrPattern {
-    /// Nothing is known: it may depend on values.
-    Unknown,
-    /// Where this operand does.
-    Operand(&'static str),
-    /// It follows from where the csr operands do. Gradients with respect to stored elements, and to
-    /// dense operands, read the gradient that arrives there only.
-    OfOperands,
-}
-
-/// An operand whose rows are read by the columns that a csr operand stores, or by ids.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RowsRead {
-    /// The operand that is read by rows.
-    pub table: &'static str,
-    /// The csr, or the ids, that name the rows.
-    pub by: &'static str,
-    /// What must hold, as in [`Gradient::when`].
-    pub when: Option<&'static str>,
-    /// True where the result is these rows, at their places in an array of the same shape.
-    pub as_they_are: bool,
-}
-
-/// A function that makes a prediction of a score. Metrics see the score: in the model's element type, different scores may have one prediction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Link {
-    /// `1 / (1 + exp(-s))`: the probability of the positive class.
-    Sigmoid,
-    /// `exp(s)` over the sum of `exp` of a row's scores: the probabilities of classes.
-    Softmax,
-    /// `exp(s)`: a count, or a probability by its logarithm.
-    Exp,
-}
-
-/// The operands of an operator that are weights: factors of a product, and tables that rows are looked up in. What is added
-/// or multiplied by broadcasting (a bias, a scale, a temperature) is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Weights {
-    /// No operand is.
-    None,
-    /// The operands of these names are.
-    Operands(&'static [&'static str]),
-    /// An operand that is not a csr is, where the other one is a csr.
-    BesideCsr,
-    /// The row_sparse operands are: an operator that users declare reads their rows.
-    Tables,
-}
-
-/// Ids in the operand `ids` are positions along `axis` (negative from the end) of the operand `of`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IdsBelow {
-    /// The operand that holds ids.
-    pub ids: &'static str,
-    /// The operand that they index, or the attribute that is the extent.
-    pub of: &'static str,
-    /// The axis of that operand.
-    pub axis: i64,
 }
 
 /// An attribute of an operator: a value known at compile time.
@@ -195,108 +139,6 @@ pub struct Gradient {
     pub is_surrogate: bool,
 }
 
-/// Which kernels carry an operator out.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
-    /// Its own kernel folder, one kernel a rule.
-    Kernel,
-    /// A scalar function of `x` and of the attributes that are numbers: the unary kernels with this formula.
-    Unary(&'static str),
-    /// A scalar function of `x` and `y`: the kernels of a family with this formula.
-    Binary(BinaryFamily, &'static str),
-    /// A reduction over axes: the reduction kernels with these formulas.
-    Reduction(Reduction),
-    /// A loss: the mean over the rows of a function of a row of scores and a label. The operator
-    /// of this name is its gradient.
-    Loss {
-        /// The operator that gives the gradient with respect to the first operand.
-        gradient: &'static str,
-        /// What the label means.
-        label: LossLabel,
-        /// Of a loss that is a sum over the scores of a row, what it is of each.
-        element: Option<ElementLoss>,
-    },
-    /// The gradient of a loss: the kernels of the loss of this name.
-    LossGradient(&'static str),
-    /// Functions of the user's: which declaration, and what of it.
-    Declared(usize, declared::DeclaredKernel),
-}
-
-/// The loss of one score, as formulas in the score `s`, its label `t` and attributes that are numbers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ElementLoss {
-    /// The loss.
-    pub loss: &'static str,
-    /// Its derivative by the score.
-    pub slope: &'static str,
-}
-
-/// What a reduction does: `map` of every element `x`, combined, and `finish` of the result `s` over `n` elements. The formulas
-/// may name attributes that are numbers. Computed in `f64`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reduction {
-    /// A formula in `x`. Sums are taken over what is stored: it must be 0 at 0.
-    pub map: &'static str,
-    /// How the mapped elements are combined.
-    pub combine: Combine,
-    /// A formula in `s` and `n`.
-    pub finish: &'static str,
-}
-
-/// How a reduction combines elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Combine {
-    /// The sum.
-    Sum,
-    /// The product; an element that is not stored makes it 0.
-    Product,
-    /// The largest; an element that is not stored is a 0. NaN where an element is.
-    Largest,
-    /// The smallest, likewise.
-    Smallest,
-}
-
-/// What a binary function does where an operand stores nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BinaryFamily {
-    /// f(0, 0) is not 0, or f is not defined there: dense operands. With a number, a sparse operand keeps its storage where
-    /// that makes f(0) = 0, as in `power(x, 2)`.
-    Dense,
-    /// f(0, 0) = 0: the result stores what either operand stores (add, subtract).
-    Union,
-    /// f(0, y) = 0: the result stores what the sparse operands all store (multiply).
-    Intersection,
-    /// f(0, y) = 0 for the left operand only (divide).
-    Left,
-    /// A function of `g` and `x`, the gradient arriving at a unary function and its operand (or result), with
-    /// f(0, x) = 0, where the function's derivative at 0 is 0, or taken as 0: the result stores what both store. A dense
-    /// `g` meets a csr `x` on its pattern.
-    Gradient,
-    /// The same where the derivative at 0 is another number: an element that `x` does not store is 0 and has a gradient all
-    /// the same, so that the result stores what `g` stores.
-    SlopedGradient,
-}
-
-impl BinaryFamily {
-    /// Whether the formula is in `g` and `x` or `y`, and not in `x` and `y`.
-    pub fn is_gradient(self) -> bool {
-        matches!(self, BinaryFamily::Gradient | BinaryFamily::SlopedGradient)
-    }
-}
-
-/// What the label of a loss means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LossLabel {
-    /// Any finite number.
-    Real,
-    /// -1 or 0, or 1, or a probability.
-    Binary,
-    /// A number that is not negative.
-    Count,
-    /// A class id.
-    Class,
-}
-
 /// Every operator, family by family, in the order of the documentation.
 pub fn all() -> impl Iterator<Item = &'static Operator> {
     families().into_iter().flat_map(|(_, rows)| rows).copied()
@@ -344,7 +186,8 @@ impl Operator {
         self.operands[operand] == "like"
     }
 
-    /// Of a reduction that goes by the name of a function of two operands elsewhere, as `max(x, y)`, the operator that is this function.
+    /// Of a reduction that goes by the name of a function of two operands elsewhere, as `max(x,
+    /// y)`, the operator that is this function.
     pub fn of_two(&self) -> Option<&'static str> {
         let Kind::Reduction(reduction) = self.kind else { return None };
         match reduction.combine {

@@ -4,10 +4,11 @@ use crate::ir::{Apply, Graph, Kind, ValueId};
 use crate::operators::{self, Operator, Weights};
 use crate::storage::Storage;
 
-/// For each parameter in the order of declaration, whether weight decay and L1 shrink it: as `param(decay)` or
-/// `param(no_decay)` say, else by its uses. It decays if it is used as a [weight](Operator::weights): as a factor of a
-/// product, as a table of a look-up or a bag, or multiplied with a csr. What is only added or multiplied by broadcasting (a
-/// bias, a scale, a temperature) does not decay, whatever its storage and shape; nor does a frozen parameter.
+/// For each parameter in the order of declaration, whether weight decay and L1 shrink it: as
+/// `param(decay)` or `param(no_decay)` say, else by its uses. It decays if it is used as a
+/// [weight](Operator::weights): as a factor of a product, as a table of a look-up or a bag, or
+/// multiplied with a csr. What is only added or multiplied by broadcasting (a bias, a scale, a
+/// temperature) does not decay, whatever its storage and shape; nor does a frozen parameter.
 ///
 /// Only what the loss is computed from is a use: the values of gradients are none.
 pub fn decays(graph: &Graph) -> Vec<bool> {
@@ -50,8 +51,8 @@ fn is_weight(graph: &Graph, apply: &Apply, at: usize) -> bool {
     }
 }
 
-/// Whether the elements of a result are those of an operand, or functions of them: not where it is broadcast, reduced, or a
-/// bias of an operator that has weights.
+/// Whether the elements of a result are those of an operand, or functions of them: not where it is
+/// broadcast, reduced, or a bias of an operator that has weights.
 fn gives_elements(graph: &Graph, id: ValueId, apply: &Apply, at: usize) -> bool {
     let operator: &Operator = apply.operator;
     let has_its_shape = graph.shape(apply.operands[at]) == graph.shape(id);

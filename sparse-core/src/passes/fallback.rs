@@ -150,8 +150,8 @@ pub(super) fn push_conversion(
     push_inferred(graph, value, &mut Vec::new())
 }
 
-/// Adds to refusals what to write where the refused call is the first operand of another call of an associative operator:
-/// `dot(a, dot(x, w))` for `dot(dot(a, x), w)`.
+/// Adds to refusals what to write where the refused call is the first operand of another call of an
+/// associative operator: `dot(a, dot(x, w))` for `dot(dot(a, x), w)`.
 pub(super) fn propose_from_the_right(graph: &Graph, diagnostics: &mut [Diagnostic]) {
     let is_refusal = |diagnostic: &&mut Diagnostic| diagnostic.code == Code::WouldBeDense;
     for diagnostic in diagnostics.iter_mut().filter(is_refusal) {

@@ -130,8 +130,8 @@ fn check_losses(graph: &Graph, diagnostics: &mut Vec<Diagnostic>) {
     }
 }
 
-/// A loss times an array that was meant to weight its samples: a warning where the product is computed with, since a product
-/// that is the loss itself is an error.
+/// A loss times an array that was meant to weight its samples: a warning where the product is
+/// computed with, since a product that is the loss itself is an error.
 fn check_weighted_losses(graph: &Graph, diagnostics: &mut Vec<Diagnostic>) {
     for id in graph.ids().filter(|id| !graph.losses.contains(id) && !graph.value(*id).broken) {
         let Some(((loss, weight), weighted)) = weighted_loss(graph, id) else { continue };
@@ -146,7 +146,8 @@ fn check_weighted_losses(graph: &Graph, diagnostics: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Of a product of a loss and an array with numbers of samples: the loss and the array, and the call that weights the samples.
+/// Of a product of a loss and an array with numbers of samples: the loss and the array, and the
+/// call that weights the samples.
 fn weighted_loss(graph: &Graph, id: ValueId) -> Option<((ValueId, ValueId), String)> {
     let product = graph.apply_of(id)?;
     let &[lhs, rhs] = &product.operands[..] else { return None };

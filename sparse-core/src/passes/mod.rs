@@ -11,6 +11,7 @@ mod dense_temporaries;
 mod differentiate;
 mod fallback;
 mod fuse;
+mod gradient_faults;
 mod infer_shapes;
 mod infer_storage;
 mod instantiate;

@@ -197,9 +197,9 @@ pub trait UpdateRule: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
     /// True of a rule that corrects gradients by a mean gradient, see [`variance_reduction`](Self::variance_reduction).
     const CORRECTS: bool = false;
 
-    /// Whether rows can wait for idle steps on a GPU, as [`LazyUpdate::Exact`] has them: only the last
-    /// of such steps counts, or a kernel catches up by their formulas. It follows from the recurrence
-    /// and the map; leave it as it is.
+    /// Whether rows can wait for idle steps on a GPU, as [`LazyUpdate::Exact`] has them: only the
+    /// last of such steps counts, or a kernel catches up by their formulas. It follows from the
+    /// recurrence and the map; leave it as it is.
     const CATCHES_UP_ON_GPU: bool = <<Self::Step<f64> as Step<f64>>::Idle as IdleMap>::FORGETS
         || match Self::RECURRENCE {
             Some(recurrence) => recurrence.has_idle_kernel(),

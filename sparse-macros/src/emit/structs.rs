@@ -302,7 +302,8 @@ fn initializer(emit: &Emit<'_>, id: ValueId) -> TokenStream {
     }
 }
 
-/// An initializer in which the model's constants and fixed dimensions are numbers: of `Constant(FIELDS as f64)`
+/// An initializer in which the model's constants and fixed dimensions are numbers: of
+/// `Constant(FIELDS as f64)`
 ///
 /// ```text
 /// { const __ABOVE: usize = 8; { const FIELDS: usize = __ABOVE; { use Initializer::*; Constant(FIELDS as f64) } } }

@@ -1,9 +1,11 @@
-//! Keywords of Rust that are operators elsewhere: `where(condition, x, y)` is told what to write here.
+//! Keywords of Rust that are operators elsewhere: `where(condition, x, y)` is told what to write
+//! here.
 
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use sparse_core::foreign_names::instead_of;
 
-/// The tokens of one group with a keyword that is called like a function made a raw identifier, which `syn` parses.
+/// The tokens of one group with a keyword that is called like a function made a raw identifier,
+/// which `syn` parses.
 pub(super) fn callable(tokens: TokenStream) -> TokenStream {
     let mut tokens = tokens.into_iter().peekable();
     let mut made = Vec::new();

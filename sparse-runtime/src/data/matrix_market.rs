@@ -21,8 +21,10 @@ use std::path::Path;
 ///
 /// # Errors
 ///
-/// [`ReadError::Syntax`] with the line for text that is not such a file, entries outside of the matrix or in the second
-/// triangle of a symmetric one, and values that are not finite; [`ReadError::ArraysTooLarge`] for sizes beyond the memory; [`ReadError::Io`], and those of gzip files.
+/// [`ReadError::Syntax`] with the line for text that is not such a file, entries outside of the
+/// matrix or in the second triangle of a symmetric one, and values that are not finite;
+/// [`ReadError::ArraysTooLarge`] for sizes beyond the memory; [`ReadError::Io`], and those of gzip
+/// files.
 pub fn read<T: Float>(path: impl AsRef<Path>) -> Result<Csr<T>, ReadError> {
     read_with(path, OnError::Fail).map(|(matrix, _)| matrix)
 }

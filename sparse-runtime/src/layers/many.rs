@@ -3,8 +3,8 @@
 //! The rows of a batch are made in runs, each by whoever comes first: a run's rows of data are
 //! read, and go through the row function, which adds to the run's sums of the gradients of dense
 //! parameters, and keeps what is wanted of each row. A few rows are summed in the elements' own
-//! type, and those sums in `f64`; the calling thread adds up the runs in order, in `f64`. So the bits
-//! do not depend on the number of threads, and a run's sums stay in a cache.
+//! type, and those sums in `f64`; the calling thread adds up the runs in order, in `f64`. So the
+//! bits do not depend on the number of threads, and a run's sums stay in a cache.
 
 use super::reads::RowReads;
 use crate::error::Result;

@@ -349,8 +349,9 @@ pub trait Model: Clone {
         Ok(())
     }
 
-    /// The gradient of parameter `index`, of the last [`loss_and_grads`](Model::loss_and_grads), to be changed. `None` of a frozen one. Workers,
-    /// clipping by the norm and rules that correct gradients need it of all others.
+    /// The gradient of parameter `index`, of the last [`loss_and_grads`](Model::loss_and_grads), to
+    /// be changed. `None` of a frozen one. Workers, clipping by the norm and rules that correct
+    /// gradients need it of all others.
     fn gradient_mut(&mut self, index: usize) -> Option<GradientMut<'_, Self::Element>> {
         let _ = index;
         None
@@ -519,8 +520,9 @@ pub struct ParameterInfo {
     pub reads: RowSet,
     /// The rows that its gradient stores, none of a frozen one. [`Model::rows_written`] has those of a batch.
     pub writes: RowSet,
-    /// Whether weight decay and L1 shrink it: true for a factor of a product, a table of a look-up or a bag, and what is multiplied with
-    /// a csr; false for what is only added or multiplied by broadcasting. `param(decay)` and `param(no_decay)` overrule its uses.
+    /// Whether weight decay and L1 shrink it: true for a factor of a product, a table of a look-up
+    /// or a bag, and what is multiplied with a csr; false for what is only added or multiplied by
+    /// broadcasting. `param(decay)` and `param(no_decay)` overrule its uses.
     pub decays: bool,
 }
 

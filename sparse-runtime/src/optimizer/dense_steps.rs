@@ -293,8 +293,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     ///
     /// # Errors
     ///
-    /// No such parameter, a frozen one, values of another length, or a gradient that was said to be row_sparse;
-    /// [`OptimizerError::OutsideStep`] between two steps.
+    /// No such parameter, a frozen one, values of another length, or a gradient that was said to be
+    /// row_sparse; [`OptimizerError::OutsideStep`] between two steps.
     #[inline]
     pub fn take_dense<'a>(
         &mut self,

@@ -65,8 +65,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     ///
     /// # Errors
     ///
-    /// No such parameter, a frozen one, or values of another length; [`OptimizerError::OutsideStep`]
-    /// between two steps.
+    /// No such parameter, a frozen one, or values of another length;
+    /// [`OptimizerError::OutsideStep`] between two steps.
     #[inline]
     pub fn rows<'a>(
         &'a mut self,

@@ -44,8 +44,8 @@ impl<T: Float> Samples<T> {
     ///
     /// # Panics
     ///
-    /// If the batch that the trainer has prepared the step for has no such row. Nothing is kept, and
-    /// no row is asked for, outside of a training step by a rule that corrects gradients.
+    /// If the batch that the trainer has prepared the step for has no such row. Nothing is kept,
+    /// and no row is asked for, outside of a training step by a rule that corrects gradients.
     #[inline]
     pub fn correct(&mut self, row: usize, derivatives: &mut [T]) {
         if self.usage == Usage::Nothing {
@@ -130,7 +130,8 @@ impl<T: Float> Samples<T> {
         self.n_samples
     }
 
-    /// Which samples the rows of the next batch are, as `append_ids` says, and what is done with them.
+    /// Which samples the rows of the next batch are, as `append_ids` says, and what is done with
+    /// them.
     ///
     /// # Errors
     ///

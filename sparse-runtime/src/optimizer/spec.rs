@@ -42,9 +42,9 @@ impl ParameterSpec {
 
     /// The parameters of a model, in the order of [`Model::PARAMETERS`].
     ///
-    /// Weight decay and L1 shrink the parameters that [decay](crate::model::ParameterInfo::decays) by their uses. A bias or a
-    /// scale, which shrinking would only distort, is exempt (scale 0). Set
-    /// [`weight_decay_scale`](Self::weight_decay_scale) to decide otherwise.
+    /// Weight decay and L1 shrink the parameters that [decay](crate::model::ParameterInfo::decays)
+    /// by their uses. A bias or a scale, which shrinking would only distort, is exempt (scale 0).
+    /// Set [`weight_decay_scale`](Self::weight_decay_scale) to decide otherwise.
     pub fn of_model<M: Model>(model: &M) -> Vec<ParameterSpec> {
         model
             .parameters()

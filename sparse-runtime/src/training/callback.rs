@@ -65,8 +65,10 @@ pub trait Callback {
         None
     }
 
-    /// Whether [`batch`](Self::batch) asks for [norms of gradients](ParameterReport::gradient_norm), which are computed for it: of the batch that was
-    /// learnt from last. A model written by hand without [`gradient_mut`](Model::gradient_mut) is refused then.
+    /// Whether [`batch`](Self::batch) asks for [norms of
+    /// gradients](ParameterReport::gradient_norm), which are computed for it: of the batch that was
+    /// learnt from last. A model written by hand without [`gradient_mut`](Model::gradient_mut) is
+    /// refused then.
     fn sees_gradients(&self) -> bool {
         false
     }

@@ -10,8 +10,9 @@ use sparse_core::update_rules::UpdateRule;
 /// The mean loss over the samples of a batch that repeat no earlier ones, at the present parameters: what the epoch counts in place of the loss of the
 /// step, which is the mean over all rows of the batch. `None` of a batch without padding, and of a model whose batches all have as many rows.
 ///
-/// It is computed on a [copy](SettledCopy) of the rows that the batch reads, so that the step has the bits that it has without: two runs of
-/// missed steps, made one after the other, have other last bits than all of them together. Where there is no memory for a copy, and of a model that
+/// It is computed on a [copy](SettledCopy) of the rows that the batch reads, so that the step has
+/// the bits that it has without: two runs of missed steps, made one after the other, have other
+/// last bits than all of them together. Where there is no memory for a copy, and of a model that
 /// computes elsewhere, all rows of the model are brought up to date for it. O(loss of the batch).
 ///
 /// # Errors

@@ -147,8 +147,8 @@ impl Plan<'_> {
         if self.shuffle { Order::Shuffled { seed: self.seed } } else { Order::Sequential }
     }
 
-    /// Refuses to shuffle samples that are the columns of an input as well, as the nodes of `csr[n, n]` are: its rows alone
-    /// would change places.
+    /// Refuses to shuffle samples that are the columns of an input as well, as the nodes of `csr[n,
+    /// n]` are: its rows alone would change places.
     pub(super) fn check_order<M: Model>(&self) -> Result<()> {
         let is_of_samples = |extent: &Extent| matches!(extent, Extent::Named(_));
         let of_columns = |info: &&InputInfo| match info.shape {

@@ -65,8 +65,8 @@ where
     Ok(ScoreReport { loss: totals.mean_loss(), metrics, n_rows: totals.n_rows })
 }
 
-/// How many samples each batch of a model has, where the model fixes it: by a number, or by a dimension that a parameter or a
-/// state has too.
+/// How many samples each batch of a model has, where the model fixes it: by a number, or by a
+/// dimension that a parameter or a state has too.
 pub(super) fn fixed_batch<M: Model>(model: &M) -> Option<usize> {
     let fixed = |info: &InputInfo| match info.shape.first()? {
         Extent::Constant(n_rows) => Some(*n_rows),

@@ -151,8 +151,8 @@ where
 }
 
 impl Plan<'_> {
-    /// Refuses, before the first step: an order that changes what an input means, to watch a metric that no report will have, and
-    /// data to evaluate on that is not what the model declares.
+    /// Refuses, before the first step: an order that changes what an input means, to watch a metric
+    /// that no report will have, and data to evaluate on that is not what the model declares.
     pub(super) fn check_before_steps<M: Model, E: Evaluation<M::Element>>(
         &self,
         evaluation: &E,

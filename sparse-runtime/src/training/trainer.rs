@@ -143,8 +143,9 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         self
     }
 
-    /// Multiplies the penalties of one parameter, weight decay and L1, by a number of its own in place of 1, or of 0 for one
-    /// that does not [decay](crate::model::ParameterInfo::decays) by its uses.
+    /// Multiplies the penalties of one parameter, weight decay and L1, by a number of its own in
+    /// place of 1, or of 0 for one that does not [decay](crate::model::ParameterInfo::decays) by
+    /// its uses.
     #[must_use]
     pub fn weight_decay_scale(mut self, parameter: impl Into<String>, scale: f64) -> Self {
         self.plan.scales.push((parameter.into(), Scale::WeightDecay(scale)));

@@ -303,8 +303,8 @@ fn n16_adam_is_refused_where_rows_would_wait_on_a_gpu() {
     updater::<Adam, f32>(&touched, 1).check_for_gpu().unwrap();
 }
 
-/// Whether a rule is refused where rows wait for its idle steps, and whether it says so; `None` of one
-/// by which rows do not wait.
+/// Whether a rule is refused where rows wait for its idle steps, and whether it says so; `None` of
+/// one by which rows do not wait.
 struct Refused;
 
 impl RuleVisitor for Refused {

@@ -29,7 +29,8 @@ graph! {
 const SIZE: usize = 16;
 const UNITS: usize = 32;
 pub const RATE: f32 = 0.01;
-/// Rows of data whose gradients of layers are summed in `f32`; those sums are added up in `f64`, as the library's.
+/// Rows of data whose gradients of layers are summed in `f32`; those sums are added up in `f64`, as
+/// the library's.
 const RUN: usize = 64;
 
 pub fn workloads(data: &Data) -> Vec<Named<'_>> {
@@ -75,7 +76,8 @@ struct ByHand {
     far: [bool; 2],
     layers: Layers,
     batch: usize,
-    /// Of a batch: for each column, the gradients of its row in bags, and behind them that of its weight.
+    /// Of a batch: for each column, the gradients of its row in bags, and behind them that of its
+    /// weight.
     sums: Sums<{ SIZE + 1 }>,
 }
 

@@ -100,7 +100,8 @@ struct ByHand {
     of_user: Vec<f32>,
     of_item: Vec<f32>,
     batch: usize,
-    /// Of a batch: for each user, and for each item, the gradients of the factors, and behind them that of the bias.
+    /// Of a batch: for each user, and for each item, the gradients of the factors, and behind them
+    /// that of the bias.
     sums_of_users: Sums<{ SIZE + 1 }>,
     sums_of_items: Sums<{ SIZE + 1 }>,
 }

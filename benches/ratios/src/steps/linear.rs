@@ -166,7 +166,8 @@ fn workload<'a, const BLOCK: usize, R: UpdateRule, H: Rule<BLOCK> + 'a>(
     })
 }
 
-/// An epoch of batches by SGD as one writes it first: gradients of a batch are summed by a map of its own, and then applied.
+/// An epoch of batches by SGD as one writes it first: gradients of a batch are summed by a map of
+/// its own, and then applied.
 #[inline(never)]
 fn batches_apart(x: Log<'_>, weights: &mut [f32], sums: &mut Sums<1>, size: usize) -> f64 {
     let (mut losses, is_far) = (Losses::new(), is_far(weights));

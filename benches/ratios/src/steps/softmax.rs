@@ -142,7 +142,8 @@ impl<const PARTS: usize> ByHand<PARTS> {
         total
     }
 
-    /// The gradient of each column is summed before its one update, while the row of data is at hand.
+    /// The gradient of each column is summed before its one update, while the row of data is at
+    /// hand.
     #[inline(always)]
     fn batches(&mut self, x: Arrays<'_>, classes: &[u32]) -> f64 {
         let mut total = 0.0;

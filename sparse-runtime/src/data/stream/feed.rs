@@ -49,7 +49,8 @@ pub(super) struct Parsed<T: Float> {
     pub(super) is_last: bool,
     pub(super) rows: Chunk<T>,
     pub(super) faults: Vec<(Place, Problem)>,
-    /// How labels of binary losses are written; of rows that are kept this was noted when they were parsed.
+    /// How labels of binary losses are written; of rows that are kept this was noted when they were
+    /// parsed.
     pub(super) written: Vec<Written>,
     /// Whether they have been [kept](super::kept) by an epoch before.
     pub(super) is_kept: bool,

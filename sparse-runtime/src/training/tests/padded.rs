@@ -5,8 +5,8 @@ use crate::data::Batches;
 use crate::error::Result;
 use sparse_core::update_rules::{Adam, UpdateRule};
 
-/// The parameters, the losses of epochs and the outputs at the end are those of the steps alone: the loss over true samples, for the report, is
-/// computed beside them.
+/// The parameters, the losses of epochs and the outputs at the end are those of the steps alone:
+/// the loss over true samples, for the report, is computed beside them.
 fn has_the_bits_of_its_steps<R: UpdateRule>(rule: R) -> Result<()> {
     const N: usize = 42;
     let data = data::<f32>(N);

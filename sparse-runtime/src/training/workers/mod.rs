@@ -47,10 +47,10 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     /// As [`fit`](Self::fit). [`TrainError::NotOnWorkers`] for callbacks that see gradients, SAGA,
     /// and models that write states.
     /// [`ModelError::NoGradient`](crate::model::ModelError::NoGradient) of a model written by hand
-    /// without [`gradient_mut`](Model::gradient_mut). [`StoreError::LeafCount`]; [`CommunicatorError::NoWorkers`]
-    /// and [`CommunicatorError::TooManyWorkers`]; [`TrainError::ThreadNotStarted`] where the system
-    /// gives no thread more; [`StoreError::Panicked`] where a worker has. The error of a worker
-    /// ends all; the model's
+    /// without [`gradient_mut`](Model::gradient_mut). [`StoreError::LeafCount`];
+    /// [`CommunicatorError::NoWorkers`] and [`CommunicatorError::TooManyWorkers`];
+    /// [`TrainError::ThreadNotStarted`] where the system gives no thread more;
+    /// [`StoreError::Panicked`] where a worker has. The error of a worker ends all; the model's
     /// parameters are then as they were, or as somewhere in the run.
     ///
     /// # Panics

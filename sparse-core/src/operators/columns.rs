@@ -1,0 +1,62 @@
+//! Columns of the operator table: what an operator says of its operands and its result.
+
+/// Where a csr result stores elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CsrPattern {
+    /// Nothing is known: it may depend on values.
+    Unknown,
+    /// Where this operand does.
+    Operand(&'static str),
+    /// It follows from where the csr operands do. Gradients with respect to stored elements, and to
+    /// dense operands, read the gradient that arrives there only.
+    OfOperands,
+}
+
+/// An operand whose rows are read by the columns that a csr operand stores, or by ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowsRead {
+    /// The operand that is read by rows.
+    pub table: &'static str,
+    /// The csr, or the ids, that name the rows.
+    pub by: &'static str,
+    /// What must hold, as in [`Gradient::when`].
+    pub when: Option<&'static str>,
+    /// True where the result is these rows, at their places in an array of the same shape.
+    pub as_they_are: bool,
+}
+
+/// A function that makes a prediction of a score. Metrics see the score: in the model's element type, different scores may have one prediction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// `1 / (1 + exp(-s))`: the probability of the positive class.
+    Sigmoid,
+    /// `exp(s)` over the sum of `exp` of a row's scores: the probabilities of classes.
+    Softmax,
+    /// `exp(s)`: a count, or a probability by its logarithm.
+    Exp,
+}
+
+/// The operands of an operator that are weights: factors of a product, and tables that rows are looked up in. What is added
+/// or multiplied by broadcasting (a bias, a scale, a temperature) is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weights {
+    /// No operand is.
+    None,
+    /// The operands of these names are.
+    Operands(&'static [&'static str]),
+    /// An operand that is not a csr is, where the other one is a csr.
+    BesideCsr,
+    /// The row_sparse operands are: an operator that users declare reads their rows.
+    Tables,
+}
+
+/// Ids in the operand `ids` are positions along `axis` (negative from the end) of the operand `of`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdsBelow {
+    /// The operand that holds ids.
+    pub ids: &'static str,
+    /// The operand that they index, or the attribute that is the extent.
+    pub of: &'static str,
+    /// The axis of that operand.
+    pub axis: i64,
+}
