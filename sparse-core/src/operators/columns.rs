@@ -1,5 +1,7 @@
 //! Columns of the operator table: what an operator says of its operands and its result.
 
+use super::Condition;
+
 /// Where a csr result stores elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CsrPattern {
@@ -10,19 +12,90 @@ pub enum CsrPattern {
     /// It follows from where the csr operands do. Gradients with respect to stored elements, and to
     /// dense operands, read the gradient that arrives there only.
     OfOperands,
+    /// Every row does, in the columns that a csr operand stores.
+    EveryRow,
+    /// Each row does in the column that its id in this operand says.
+    Ids(&'static str),
 }
 
-/// An operand whose rows are read by the columns that a csr operand stores, or by ids.
+/// What names rows of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowNames {
+    /// The columns that this csr operand stores.
+    Columns(&'static str),
+    /// The ids in this operand.
+    Ids(&'static str),
+}
+
+impl RowNames {
+    /// The operand that names them.
+    pub const fn operand(self) -> &'static str {
+        match self {
+            RowNames::Columns(operand) | RowNames::Ids(operand) => operand,
+        }
+    }
+}
+
+/// What becomes of the rows that are named: how they are read, or what is added to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowUse {
+    /// They are the result, at their places in an array of the same shape.
+    AsTheyAre,
+    /// Each is multiplied by the value of the entry that names it, for each sample.
+    Product,
+    /// They are summed for each sample, as the operator's attributes say.
+    Bags,
+    /// Each is taken as often as an id names it.
+    Each,
+    /// Something else.
+    Otherwise,
+}
+
+/// How an operator reads the rows of an operand that may be row_sparse. The first entry for the
+/// operand whose condition holds is the one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowsRead {
-    /// The operand that is read by rows.
+    /// The operand.
     pub table: &'static str,
-    /// The csr, or the ids, that name the rows.
-    pub by: &'static str,
-    /// What must hold, as in [`Gradient::when`].
+    /// What names the rows that are read; `None` where all of them are.
+    pub by: Option<RowNames>,
+    /// What must hold, as in [`Gradient::when`](super::Gradient::when).
     pub when: Option<&'static str>,
-    /// True where the result is these rows, at their places in an array of the same shape.
-    pub as_they_are: bool,
+    /// What is made of the rows.
+    pub what: RowUse,
+}
+
+/// Which rows a row_sparse result stores. The first entry whose condition holds is the one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultRows {
+    /// Any: every row, or those that values tell.
+    All,
+    /// None.
+    Nothing,
+    /// Those that the operator reads [as they are](RowUse::AsTheyAre).
+    Read,
+    /// Those that are named: something is added to each of them.
+    Added {
+        /// What names them.
+        by: RowNames,
+        /// How what is added is made.
+        what: RowUse,
+        /// The operand that it is made of.
+        of: &'static str,
+        /// What must hold, as in [`Gradient::when`](super::Gradient::when).
+        when: Option<&'static str>,
+    },
+    /// Those that one of these operands stores. The operator acts within rows: it computes each row
+    /// of the result from the rows of these operands at the same place, and from nothing else that
+    /// is stored by rows. Reading some rows commutes with it.
+    Within {
+        /// The operands.
+        of: &'static [&'static str],
+        /// What must hold, as in [`Gradient::when`](super::Gradient::when).
+        when: Option<&'static str>,
+        /// What must not hold.
+        unless: Option<&'static Condition>,
+    },
 }
 
 /// A function that makes a prediction of a score. Metrics see the score: in the model's element type, different scores may have one prediction.

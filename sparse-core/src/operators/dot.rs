@@ -1,7 +1,8 @@
 //! Matrix products.
 
 use super::{
-    Condition, Operator, ROW, Weights, flag, gradient, gradient_when, rows_by_when, rule, storage,
+    Condition, CsrPattern, Operator, ROW, ResultRows, RowNames, RowUse, Weights, all_rows, flag,
+    gradient, gradient_when, rows_by, rule, storage, within_rows,
 };
 use crate::storage::Storage::Dense;
 
@@ -63,7 +64,27 @@ const DOT: Operator = Operator {
     ],
     weights: Weights::Operands(&["lhs", "rhs"]),
     at_pattern: Some("sampled_dot"),
-    reads_rows: &[rows_by_when("rhs", "lhs", "!transpose_lhs and !transpose_rhs")],
+    csr_pattern: CsrPattern::EveryRow,
+    reads_rows: &[
+        rows_by("rhs", "lhs", RowUse::Product).only("!transpose_lhs and !transpose_rhs"),
+        all_rows("lhs"),
+        all_rows("rhs"),
+    ],
+    result_rows: &[
+        ResultRows::Added {
+            by: RowNames::Columns("lhs"),
+            what: RowUse::Product,
+            of: "rhs",
+            when: Some("transpose_lhs and !transpose_rhs"),
+        },
+        ResultRows::Added {
+            by: RowNames::Columns("lhs"),
+            what: RowUse::Otherwise,
+            of: "rhs",
+            when: Some("transpose_lhs"),
+        },
+        within_rows(&["lhs"]),
+    ],
     ..ROW
 };
 
@@ -85,5 +106,7 @@ const OUTER: Operator = Operator {
     ],
     weights: Weights::Operands(&["lhs", "rhs"]),
     at_pattern: Some("sampled_dot"),
+    reads_rows: &[all_rows("lhs"), all_rows("rhs")],
+    result_rows: &[within_rows(&["lhs"])],
     ..ROW
 };

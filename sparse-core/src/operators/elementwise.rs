@@ -106,7 +106,7 @@ const fn rules(family: BinaryFamily, mirrored: bool) -> &'static [Rule] {
 macro_rules! binary {
     ($($NAME:ident $name:literal $family:ident = $formula:literal, lhs = $lhs:literal, rhs = $rhs:literal,
         $(chain = $chain:literal, also = $aliases:expr,)? $(mirror = $mirror:literal,)? $(weights = $weights:ident,)?
-        $(where_stored = $stored:literal,)? $summary:literal;)*) => {
+        $(where_stored = $stored:literal,)? $(is_sum = $is_sum:literal,)? $summary:literal;)*) => {
         pub(super) const ALL: &[&Operator] = &[$(&$NAME,)* &SCATTER_DIVIDE];
 
         $(
@@ -122,6 +122,7 @@ macro_rules! binary {
                 $(mirror: Some($mirror),)?
                 $(weights: Weights::$weights,)?
                 $(where_stored: Some($stored),)?
+                $(is_sum: $is_sum,)?
                 ..ROW
             };
         )*
@@ -130,7 +131,7 @@ macro_rules! binary {
 
 binary! {
     ADD "add" Union = "x + y", lhs = "reduce_to(grad, lhs)", rhs = "reduce_to(grad, rhs)",
-        chain = "add", also = &["add_n"], "The sum, element by element; a dense operand broadcasts. `a + b`, or `add(a, b, c)`.";
+        chain = "add", also = &["add_n"], is_sum = true, "The sum, element by element; a dense operand broadcasts. `a + b`, or `add(a, b, c)`.";
     SUBTRACT "subtract" Union = "x - y", lhs = "reduce_to(grad, lhs)", rhs = "reduce_to(-grad, rhs)",
         "The difference, element by element; a dense operand broadcasts. `a - b`.";
     MULTIPLY "multiply" Intersection = "x * y",

@@ -2,8 +2,8 @@
 //! sparse values are made of.
 
 use super::{
-    Condition, CsrPattern, IdsBelow, Operator, ROW, Rule, Weights, flag, gradient, gradient_when,
-    no_gradient, rows_by, rows_by_when, rule, storage,
+    Condition, CsrPattern, IdsBelow, Operator, ROW, ResultRows, RowNames, RowUse, Rule, Weights,
+    all_rows, flag, gradient, gradient_when, no_gradient, rows_by, rows_by_ids, rule, storage,
 };
 use crate::storage::Storage::Dense;
 
@@ -46,6 +46,7 @@ const FULLY_CONNECTED: Operator = Operator {
          `x` reads by rows",
     ),
     weights: Weights::Operands(&["x", "weight"]),
+    reads_rows: &[all_rows("weight")],
     ..ROW
 };
 
@@ -63,6 +64,7 @@ const EMBEDDING: Operator = Operator {
         gradient("weight", "take_gradient(grad, ids, weight)"),
     ],
     weights: Weights::Operands(&["weight"]),
+    reads_rows: &[rows_by_ids("weight", "ids", RowUse::Each)],
     ..ROW
 };
 
@@ -90,7 +92,7 @@ const EMBEDDING_BAG: Operator = Operator {
     ],
     alternative: Some("bags are the rows of a csr: write `embedding_bag(csr({bags}), {table})`"),
     weights: Weights::Operands(&["table"]),
-    reads_rows: &[rows_by("table", "bags")],
+    reads_rows: &[rows_by("table", "bags", RowUse::Bags)],
     ..ROW
 };
 
@@ -106,6 +108,12 @@ const EMBEDDING_BAG_GRADIENT: Operator = Operator {
         no_gradient("bags", "second derivatives are not offered"),
         no_gradient("grad", "second derivatives are not offered"),
     ],
+    result_rows: &[ResultRows::Added {
+        by: RowNames::Columns("bags"),
+        what: RowUse::Bags,
+        of: "grad",
+        when: None,
+    }],
     internal: true,
     ..ROW
 };
@@ -127,7 +135,7 @@ const PAIRWISE_INTERACTION: Operator = Operator {
         gradient("v", "pairwise_interaction_gradient(x, v, grad)"),
     ],
     weights: Weights::Operands(&["v"]),
-    reads_rows: &[rows_by("v", "x")],
+    reads_rows: &[rows_by("v", "x", RowUse::Otherwise)],
     ..ROW
 };
 
@@ -146,7 +154,13 @@ const PAIRWISE_INTERACTION_GRADIENT: Operator = Operator {
     ],
     gradient: SECOND,
     internal: true,
-    reads_rows: &[rows_by("v", "x")],
+    reads_rows: &[rows_by("v", "x", RowUse::Otherwise)],
+    result_rows: &[ResultRows::Added {
+        by: RowNames::Columns("x"),
+        what: RowUse::Otherwise,
+        of: "grad",
+        when: None,
+    }],
     ..ROW
 };
 
@@ -163,7 +177,7 @@ const PAIRWISE_INTERACTION_SLOPE: Operator = Operator {
     ],
     gradient: SECOND,
     internal: true,
-    reads_rows: &[rows_by("v", "x")],
+    reads_rows: &[rows_by("v", "x", RowUse::Otherwise)],
     csr_pattern: CsrPattern::Operand("x"),
     ..ROW
 };
@@ -229,8 +243,9 @@ const SAMPLED_DOT: Operator = Operator {
     weights: Weights::Operands(&["lhs", "rhs"]),
     csr_pattern: CsrPattern::Operand("like"),
     reads_rows: &[
-        rows_by_when("rhs", "like", "transpose_rhs"),
-        rows_by_when("rhs", "like", "rhs_rank == 1"),
+        rows_by("rhs", "like", RowUse::Otherwise).only("transpose_rhs"),
+        rows_by("rhs", "like", RowUse::Otherwise).only("rhs_rank == 1"),
+        all_rows("rhs"),
     ],
     ..ROW
 };

@@ -15,6 +15,7 @@ mod on_gpu;
 mod order;
 mod parts;
 mod reduce;
+mod rows;
 mod selection;
 mod storage_casts;
 mod structure;
@@ -25,9 +26,10 @@ pub mod special;
 
 mod rule;
 
-pub use columns::{CsrPattern, IdsBelow, Link, RowsRead, Weights};
+pub use columns::{CsrPattern, IdsBelow, Link, ResultRows, RowNames, RowUse, RowsRead, Weights};
 pub use kind::{BinaryFamily, Combine, ElementLoss, Kind, LossLabel, Reduction};
 pub use on_gpu::GpuFamily;
+use rows::{all_rows, rows_by, rows_by_ids, within_rows, within_rows_unless};
 pub use rule::{Condition, Given, Pattern, Rule, Signature};
 
 use crate::formula::Formula;
@@ -85,8 +87,16 @@ pub struct Operator {
     /// Of a function of two elements, the operator that computes it where the left operand stores
     /// an element, whatever the right one stores.
     pub where_stored: Option<&'static str>,
-    /// The operands of which it reads only rows that another operand names.
+    /// True where it sums over the axes along which its operand was repeated to another: where
+    /// there are none, it is its operand.
+    pub undoes_broadcasting: bool,
+    /// True of the sum of its two operands.
+    pub is_sum: bool,
+    /// How a kernel of its own reads the rows of operands that may be row_sparse; the families read
+    /// all rows.
     pub reads_rows: &'static [RowsRead],
+    /// Which rows a row_sparse result of a kernel of its own stores; the families act within rows.
+    pub result_rows: &'static [ResultRows],
     /// True for rows that the language does not offer: gradients of other rows.
     pub internal: bool,
 }
@@ -360,19 +370,12 @@ const ROW: Operator = Operator {
     csr_pattern: CsrPattern::Unknown,
     at_pattern: None,
     where_stored: None,
+    undoes_broadcasting: false,
+    is_sum: false,
     reads_rows: &[],
+    result_rows: &[],
     internal: false,
 };
-
-/// Rows that the columns of a csr name.
-const fn rows_by(table: &'static str, by: &'static str) -> RowsRead {
-    RowsRead { table, by, when: None, as_they_are: false }
-}
-
-/// The same under a condition.
-const fn rows_by_when(table: &'static str, by: &'static str, when: &'static str) -> RowsRead {
-    RowsRead { table, by, when: Some(when), as_they_are: false }
-}
 
 /// A flag attribute.
 const fn flag(name: &'static str) -> Attribute {

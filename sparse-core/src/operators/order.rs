@@ -1,6 +1,6 @@
 //! Elements in order, positions and counts: the latter are ids.
 
-use super::{Operator, ROW, Rule, axes, flag, gradient, integer, no_gradient, rule};
+use super::{Operator, ROW, Rule, all_rows, axes, flag, gradient, integer, no_gradient, rule};
 
 pub(super) const ALL: &[&Operator] =
     &[&ARGMAX, &ARGMIN, &COUNT_STORED, &SORT, &ARGSORT, &TOPK, &TOPK_IDS, &ORDER_GRADIENT];
@@ -20,6 +20,7 @@ const ARGMAX: Operator = Operator {
     shape: "position",
     storage: POSITIONS,
     gradient: &[gradient("x", "0")],
+    reads_rows: &[all_rows("x")],
     ..ROW
 };
 
@@ -39,6 +40,7 @@ const COUNT_STORED: Operator = Operator {
     storage: &[rule("csr -> ids").of_units().on_gpu(), rule("row_sparse -> ids").on_gpu()],
     gradient: &[gradient("x", "0")],
     alternative: Some("a dense array stores every element: its size is its shape"),
+    reads_rows: &[all_rows("x")],
     ..ROW
 };
 

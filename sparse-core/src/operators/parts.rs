@@ -4,7 +4,8 @@
 //! is sparse, and also where some rows of a row_sparse array were taken.
 
 use super::{
-    Condition, CsrPattern, Operator, ROW, Rule, axes, flag, gradient, integer, list, rule,
+    Condition, CsrPattern, Operator, ROW, ResultRows, Rule, all_rows, axes, flag, gradient,
+    integer, list, rule, within_rows_unless,
 };
 
 pub(super) const ALL: &[&Operator] = &[
@@ -34,6 +35,8 @@ const SLICE: Operator = Operator {
     ],
     gradient: &[gradient("x", "slice_gradient(grad, x, begin = begin, end = end, step = step)")],
     csr_pattern: CsrPattern::OfOperands,
+    reads_rows: &[all_rows("x")],
+    result_rows: &[within_rows_unless(&["x"], &Condition::ROWS_MOVED), ResultRows::All],
     ..ROW
 };
 
@@ -53,6 +56,8 @@ const SLICE_AXIS: Operator = Operator {
         "slice_axis_gradient(grad, x, axis = axis, begin = begin, end = end, step = step)",
     )],
     csr_pattern: CsrPattern::OfOperands,
+    reads_rows: &[all_rows("x")],
+    result_rows: &[within_rows_unless(&["x"], &Condition::ROWS_MOVED), ResultRows::All],
     ..ROW
 };
 
@@ -70,6 +75,8 @@ const SLICE_LIKE: Operator = Operator {
     ],
     gradient: &[gradient("x", "slice_like_gradient(grad, x, axes = axes, from_end = from_end)")],
     csr_pattern: CsrPattern::OfOperands,
+    reads_rows: &[all_rows("x")],
+    result_rows: &[within_rows_unless(&["x"], &Condition::ROWS_MOVED), ResultRows::All],
     ..ROW
 };
 
@@ -91,6 +98,8 @@ const CONCAT: Operator = Operator {
         gradient("rhs", "slice_like(grad, rhs, axes = axis, from_end = true)"),
     ],
     csr_pattern: CsrPattern::OfOperands,
+    reads_rows: &[all_rows("lhs"), all_rows("rhs")],
+    result_rows: &[within_rows_unless(&["lhs", "rhs"], &Condition::ROWS_MOVED), ResultRows::All],
     ..ROW
 };
 
@@ -144,6 +153,8 @@ const SLICE_GRADIENT: Operator = Operator {
     storage: PLACED,
     gradient: &[gradient("part", "slice(grad, begin = begin, end = end, step = step)")],
     internal: true,
+    reads_rows: &[all_rows("part")],
+    result_rows: &[within_rows_unless(&["part"], &Condition::ROWS_MOVED), ResultRows::All],
     ..ROW
 };
 
@@ -160,6 +171,8 @@ const SLICE_AXIS_GRADIENT: Operator = Operator {
         "slice_axis(grad, axis = axis, begin = begin, end = end, step = step)",
     )],
     internal: true,
+    reads_rows: &[all_rows("part")],
+    result_rows: &[within_rows_unless(&["part"], &Condition::ROWS_MOVED), ResultRows::All],
     ..ROW
 };
 
@@ -173,5 +186,7 @@ const SLICE_LIKE_GRADIENT: Operator = Operator {
     storage: PLACED,
     gradient: &[gradient("part", "slice_like(grad, part, axes = axes, from_end = from_end)")],
     internal: true,
+    reads_rows: &[all_rows("part")],
+    result_rows: &[within_rows_unless(&["part"], &Condition::ROWS_MOVED), ResultRows::All],
     ..ROW
 };

@@ -1,8 +1,8 @@
 //! Reductions, and their inverse, broadcasting.
 
 use super::{
-    Combine, Condition, Kind, Operator, ROW, Reduction, Rule, axes, flag, gradient, gradient_when,
-    integer, rule,
+    Combine, Condition, Kind, Operator, ROW, Reduction, Rule, all_rows, axes, flag, gradient,
+    gradient_when, integer, rule, within_rows,
 };
 
 /// The rows of reductions: constant, name, how elements are combined, the formulas, and the gradient.
@@ -111,6 +111,9 @@ const REDUCE_TO: Operator = Operator {
         rule("csr row_sparse -> csr").on_gpu().same_shape(),
     ],
     gradient: &[gradient("x", "broadcast_like(grad, x)")],
+    undoes_broadcasting: true,
+    reads_rows: &[all_rows("x")],
+    result_rows: &[within_rows(&["x"])],
     internal: true,
     ..ROW
 };
@@ -135,6 +138,8 @@ const BROADCAST_LIKE: Operator = Operator {
     ],
     gradient: &[super::no_gradient("x", "second derivatives of reductions are not offered")],
     at_pattern: Some("broadcast_at"),
+    reads_rows: &[all_rows("x")],
+    result_rows: &[within_rows(&["x"])],
     internal: true,
     ..ROW
 };

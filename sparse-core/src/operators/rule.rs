@@ -87,6 +87,17 @@ impl Condition {
         },
     };
 
+    /// A part of an array has other rows than it, or has them in another order.
+    pub const ROWS_MOVED: Condition = Condition {
+        text: "where axis 0 is cut or turned",
+        suffix: "",
+        holds: |given| {
+            let step = given.attributes.list("step").and_then(|list| list.get(0));
+            let along_rows = given.operator.attribute("axis").is_none();
+            (Condition::ROWS_CUT.holds)(given) || along_rows && step.is_some_and(|step| step != 1)
+        },
+    };
+
     /// The reduction leaves the first axis as it is.
     pub const ROWS_STAY: Condition = Condition {
         text: "where axis 0 is kept",

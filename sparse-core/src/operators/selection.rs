@@ -4,8 +4,9 @@
 //! `clip` and `wrap` say instead what becomes of ids beyond it.
 
 use super::{
-    Condition, CsrPattern, IdsBelow, Operator, ROW, RowsRead, Weights, flag, gradient, integer,
-    no_gradient, required_integer, rule, storage,
+    Condition, CsrPattern, IdsBelow, Operator, ROW, ResultRows, RowNames, RowUse, Weights,
+    all_rows, flag, gradient, integer, no_gradient, required_integer, rows_by, rows_by_ids, rule,
+    storage,
 };
 use crate::storage::Storage::Dense;
 
@@ -25,7 +26,8 @@ const RETAIN: Operator = Operator {
         rule("row_sparse ids -> row_sparse").on_gpu(),
     ],
     gradient: &[gradient("x", "retain(grad, ids)"), gradient("ids", "0")],
-    reads_rows: &[RowsRead { table: "x", by: "ids", when: None, as_they_are: true }],
+    reads_rows: &[rows_by_ids("x", "ids", RowUse::AsTheyAre)],
+    result_rows: &[ResultRows::Read],
     csr_pattern: CsrPattern::OfOperands,
     ..ROW
 };
@@ -42,7 +44,8 @@ const READ_ROWS: Operator = Operator {
         rule("row_sparse csr -> row_sparse").on_gpu().of_units(),
     ],
     gradient: &[gradient("x", "read_rows(grad, by)"), gradient("by", "0")],
-    reads_rows: &[RowsRead { table: "x", by: "by", when: None, as_they_are: true }],
+    reads_rows: &[rows_by("x", "by", RowUse::AsTheyAre)],
+    result_rows: &[ResultRows::Read],
     internal: true,
     ..ROW
 };
@@ -67,6 +70,11 @@ const TAKE: Operator = Operator {
     ],
     weights: Weights::Operands(&["x"]),
     csr_pattern: CsrPattern::OfOperands,
+    reads_rows: &[
+        rows_by_ids("x", "ids", RowUse::Each)
+            .only("(axis == 0) + (axis + x_rank == 0) and !clip and !wrap"),
+        all_rows("x"),
+    ],
     ..ROW
 };
 
@@ -87,6 +95,15 @@ const TAKE_GRADIENT: Operator = Operator {
         rule("csr ids like -> csr").on_gpu().only(&Condition::ALONG_ROWS),
     ],
     gradient: &[no_gradient("grad", "second derivatives are not offered"), gradient("ids", "0")],
+    result_rows: &[
+        ResultRows::Added {
+            by: RowNames::Ids("ids"),
+            what: RowUse::Each,
+            of: "grad",
+            when: Some("(axis == 0) + (axis + like_rank == 0) and !clip and !wrap"),
+        },
+        ResultRows::All,
+    ],
     internal: true,
     ..ROW
 };
@@ -109,6 +126,7 @@ const PICK: Operator = Operator {
         gradient("x", "pick_gradient(grad, ids, x, axis = axis, clip = clip, wrap = wrap)"),
         gradient("ids", "0"),
     ],
+    reads_rows: &[all_rows("x")],
     ..ROW
 };
 
@@ -135,6 +153,7 @@ const ONE_HOT: Operator = Operator {
     shape: "one_hot",
     storage: &[rule("ids -> csr").on_gpu().or_on_request(Dense)],
     gradient: &[gradient("ids", "0")],
+    csr_pattern: CsrPattern::Ids("ids"),
     ..ROW
 };
 
@@ -155,5 +174,6 @@ const SELECT: Operator = Operator {
         gradient("x", "grad * (condition != 0)"),
         gradient("y", "grad - grad * (condition != 0)"),
     ],
+    reads_rows: &[all_rows("condition")],
     ..ROW
 };

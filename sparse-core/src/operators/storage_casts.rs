@@ -1,6 +1,6 @@
 //! Changes of storage: the only operators that make a sparse value dense.
 
-use super::{CsrPattern, Operator, ROW, gradient, rule};
+use super::{CsrPattern, Operator, ROW, all_rows, gradient, rule, within_rows};
 
 pub(super) const ALL: &[&Operator] = &[&DENSE, &CSR, &ROW_SPARSE];
 
@@ -14,6 +14,7 @@ const DENSE: Operator = Operator {
         rule("row_sparse -> dense").on_gpu(),
     ],
     gradient: &[gradient("x", "grad")],
+    reads_rows: &[all_rows("x")],
     ..ROW
 };
 
@@ -30,6 +31,7 @@ const CSR: Operator = Operator {
     ],
     gradient: &[gradient("x", "grad")],
     csr_pattern: CsrPattern::Operand("x"),
+    reads_rows: &[all_rows("x")],
     ..ROW
 };
 
@@ -44,5 +46,7 @@ const ROW_SPARSE: Operator = Operator {
         rule("row_sparse -> row_sparse").on_gpu(),
     ],
     gradient: &[gradient("x", "grad")],
+    reads_rows: &[all_rows("x")],
+    result_rows: &[within_rows(&["x"])],
     ..ROW
 };

@@ -1,6 +1,6 @@
 //! Operators that move elements and compute nothing, and normalisation along an axis.
 
-use super::{CsrPattern, Link, Operator, ROW, gradient, integer, rule};
+use super::{CsrPattern, Link, Operator, ROW, ResultRows, all_rows, gradient, integer, rule};
 
 pub(super) const ALL: &[&Operator] =
     &[&TRANSPOSE, &ZEROS_LIKE, &SOFTMAX, &LOG_SOFTMAX, &SOFTMAX_GRADIENT];
@@ -28,6 +28,8 @@ const ZEROS_LIKE: Operator = Operator {
     ],
     gradient: &[gradient("x", "0")],
     csr_pattern: CsrPattern::OfOperands,
+    reads_rows: &[all_rows("x")],
+    result_rows: &[ResultRows::Nothing],
     ..ROW
 };
 

@@ -268,3 +268,49 @@ fn every_rule_and_every_gradient_ends_in_a_rule_or_a_reason() {
         }
     }
 }
+
+/// How each row_sparse operand is read, and which rows a row_sparse result stores, is said in the
+/// row, or follows from the kind.
+#[test]
+fn every_row_says_which_rows_of_tables_it_reads_and_stores() {
+    let is_table = |pattern: &Pattern| matches!(pattern, Pattern::Array(Storage::RowSparse, _));
+    for operator in all() {
+        let known = |name: &str| operator.operand_index(name).is_some();
+        for read in operator.reads_rows {
+            let by = read.by.map(RowNames::operand);
+            assert!(known(read.table) && by.is_none_or(known), "{}: {read:?}", operator.name);
+        }
+        for rows in operator.result_rows {
+            let named: &[&str] = match rows {
+                ResultRows::Added { by, of, .. } => &[by.operand(), of],
+                ResultRows::Within { of, .. } => of,
+                ResultRows::All | ResultRows::Nothing | ResultRows::Read => &[],
+            };
+            assert!(named.iter().all(|name| known(name)), "{}: {rows:?}", operator.name);
+        }
+        if operator.kind != Kind::Kernel {
+            assert!(operator.reads_rows.is_empty() && operator.result_rows.is_empty());
+            continue;
+        }
+        let rules: Vec<Signature> = operator.storage.iter().map(Rule::signature).collect();
+        for (index, name) in operator.operands.iter().enumerate() {
+            let reads = rules.iter().any(|rule| rule.operands.get(index).is_some_and(is_table));
+            assert!(
+                !reads
+                    || operator.lends_shape_only(index)
+                    || operator.reads_rows.iter().any(|read| read.table == *name),
+                "`{}` does not say which rows of `{name}` it reads",
+                operator.name
+            );
+        }
+        let gives = |rule: &Signature| rule.results().any(|result| result == Storage::RowSparse);
+        assert_eq!(
+            rules.iter().any(gives),
+            !operator.result_rows.is_empty(),
+            "`{}` does not say which rows its result stores",
+            operator.name
+        );
+        let as_they_are = operator.reads_rows.iter().any(|read| read.what == RowUse::AsTheyAre);
+        assert_eq!(as_they_are, operator.result_rows.contains(&ResultRows::Read));
+    }
+}

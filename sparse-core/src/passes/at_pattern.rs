@@ -7,9 +7,7 @@
 //! ([`Operator::at_pattern`](crate::operators::Operator::at_pattern)). What is left is computed as
 //! it stands.
 
-use super::instantiate::{
-    Scope, Step, attributes, called, derived, instantiate, step, undoes_broadcasting,
-};
+use super::instantiate::{Scope, Step, attributes, called, derived, instantiate, step};
 use crate::diagnostics::Diagnostic;
 use crate::formula::Formula;
 use crate::ir::{Attributes, Graph, Place, ValueId};
@@ -83,7 +81,7 @@ impl AtPattern<'_> {
             let parts = parts.collect::<Result<Vec<_>, _>>()?;
             return Ok(self.each(operator, &parts, attributes));
         }
-        if let (true, [inner, like]) = (undoes_broadcasting(operator), &operands[..]) {
+        if let (true, [inner, like]) = (operator.undoes_broadcasting, &operands[..]) {
             let part = self.part(inner)?;
             let like = instantiate(self.graph, like, self.scope, self.place, self.diagnostics)?;
             if self.graph.shape(part.id()) == self.graph.shape(like) {

@@ -87,7 +87,7 @@ fn rule_of(graph: &Graph, id: ValueId, apply: &Apply) -> Follows {
             }
         }
         _ => match apply.operator.csr_pattern {
-            CsrPattern::Unknown => Follows::Nothing,
+            CsrPattern::Unknown | CsrPattern::EveryRow | CsrPattern::Ids(_) => Follows::Nothing,
             CsrPattern::OfOperands => Follows::Operands(!csr.is_empty()),
             CsrPattern::Operand(name) => {
                 let index = apply.operator.operand_index(name);

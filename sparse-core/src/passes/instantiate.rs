@@ -145,12 +145,6 @@ pub(super) fn attributes(
     Ok(attributes)
 }
 
-/// Whether an operator sums over the axes along which its operand was repeated: where there are
-/// none, it is its operand.
-pub(super) fn undoes_broadcasting(operator: &Operator) -> bool {
-    operator.name == "reduce_to"
-}
-
 /// Appends a derived value with its shape and storage, after the rewrites that need shapes.
 pub(super) fn derived(
     graph: &mut Graph,
@@ -160,16 +154,17 @@ pub(super) fn derived(
     place: Place,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> ValueId {
-    if graph.operator(name).is_some_and(undoes_broadcasting)
+    if graph.operator(name).is_some_and(|operator| operator.undoes_broadcasting)
         && graph.shape(operands[0]) == graph.shape(operands[1])
     {
         return operands[0];
     }
     if name == "multiply"
-        && let Some((product, flags)) = masked::product_at_pattern(graph, &operands)
+        && let Some(masked) = masked::product_at_pattern(graph, &operands)
     {
-        let like = product[2];
-        let sampled = derived(graph, "sampled_dot", product.to_vec(), flags, place, diagnostics);
+        let (product, like) = (masked.operands.to_vec(), masked.operands[2]);
+        let (at, flags) = (masked.operator.name, masked.attributes);
+        let sampled = derived(graph, at, product, flags, place, diagnostics);
         return derived(graph, name, vec![sampled, like], attributes, place, diagnostics);
     }
     let Some(operator) = graph.operator(name) else {

@@ -1,29 +1,39 @@
 //! Dense products that a csr masks.
 
-use crate::ir::{AttributeValue, Attributes, Graph, ValueId};
+use crate::ir::{Attributes, Graph, ValueId};
+use crate::operators::Operator;
 use crate::storage::Storage;
 
-/// The factors of a product of two dense matrices, or of the outer product of two vectors, that is multiplied by a csr of its shape, the csr, and the transpositions. It is
-/// needed where the csr stores something, and `sampled_dot` makes it nowhere else.
-pub(super) fn product_at_pattern(
-    graph: &Graph,
-    operands: &[ValueId],
-) -> Option<([ValueId; 3], Attributes)> {
+/// A product that is needed where a csr stores something: the operator that makes it there and
+/// nowhere else, with its operands, of which the csr is the last one, and its attributes.
+pub(super) struct Masked {
+    pub(super) operator: &'static Operator,
+    pub(super) operands: [ValueId; 3],
+    pub(super) attributes: Attributes,
+}
+
+/// The product of two dense matrices, or the outer product of two vectors, that is multiplied by a
+/// csr of its shape.
+pub(super) fn product_at_pattern(graph: &Graph, operands: &[ValueId]) -> Option<Masked> {
     let like = *operands.iter().find(|id| graph.storage(**id) == Storage::Csr)?;
     let product = *operands.iter().find(|id| **id != like)?;
-    let apply =
-        graph.apply_of(product).filter(|apply| ["dot", "outer"].contains(&apply.operator.name))?;
+    let apply = graph.apply_of(product)?;
+    let operator = graph.operator(apply.operator.at_pattern?)?;
+    let &[lhs, rhs] = &apply.operands[..] else { return None };
+    let lends_shape = (0..2).any(|index| apply.operator.lends_shape_only(index));
     let dense = |id: ValueId| graph.storage(id) == Storage::Dense;
-    let (lhs, rhs) = (apply.operands[0], apply.operands[1]);
     let ranks = [lhs, rhs].map(|id| graph.shape(id).len());
-    let fits = (ranks == [2, 2] || ranks == [1, 1])
+    let fits = !lends_shape
+        && (ranks == [2, 2] || ranks == [1, 1])
         && dense(product)
         && dense(lhs)
         && dense(rhs)
         && graph.shape(product) == graph.shape(like);
-    let mut flags = Attributes::default();
-    for flag in ["transpose_lhs", "transpose_rhs"] {
-        flags.set(flag, AttributeValue::Flag(apply.attributes.flag(flag)));
+    let mut attributes = Attributes::default();
+    for (name, value) in apply.attributes.iter() {
+        if let Some(known) = operator.attribute(name) {
+            attributes.set(known.name, value);
+        }
     }
-    fits.then_some(([lhs, rhs, like], flags))
+    fits.then_some(Masked { operator, operands: [lhs, rhs, like], attributes })
 }

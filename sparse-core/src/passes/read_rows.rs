@@ -6,9 +6,9 @@
 
 use super::csr_patterns::find_roots;
 use super::instantiate::derived;
-use super::rows::{keeps_rows, named_rows, rows_stored};
+use super::rows::{named_rows, rows_read_as, rows_stored, within_rows};
 use crate::ir::{Apply, Attributes, Graph, Kind, Place, Update, Value, ValueId};
-use crate::operators;
+use crate::operators::{Operator, RowUse};
 use crate::storage::Storage;
 use std::collections::{BTreeSet, HashMap};
 
@@ -78,17 +78,13 @@ pub fn leave_out_read_gradients(graph: &mut Graph) {
     let mut taken: BTreeSet<ValueId> = graph.gradients.iter().map(|(_, id)| *id).collect();
     for id in graph.ids() {
         let Some(apply) = graph.apply_of(id) else { continue };
-        let (Some(read), [rows, ..]) = (named_rows(graph, apply), &apply.operands[..]) else {
-            continue;
-        };
+        let Some((rows, by, RowUse::AsTheyAre)) = rows_read_as(graph, apply) else { continue };
         let given = renamed[rows.0];
         let same = graph.storage(id) == Storage::RowSparse
             && graph.storage(given) == Storage::RowSparse
             && graph.shape(id) == graph.shape(given)
-            && read.0 == *rows
-            && apply.operator.reads_rows.iter().all(|read| read.as_they_are)
             && graph.apply_of(given).is_some()
-            && stored[given.0].are_named_by(|id| roots[id.0] == roots[read.1.0]);
+            && stored[given.0].are_named_by(|id| roots[id.0] == roots[by.0]);
         if same && !(taken.contains(&id) && taken.contains(&given)) {
             if taken.contains(&id) {
                 taken.insert(given);
@@ -106,34 +102,29 @@ pub fn leave_out_read_gradients(graph: &mut Graph) {
     }
 }
 
-/// The operators of the rows of a table that the columns of a csr name, and of those that ids name.
-const BY_COLUMNS: &str = "read_rows";
-const BY_IDS: &str = "retain";
-
-/// For each value whether it is a function, of elements or of rows, of row_sparse parameters.
+/// For each value whether it is a function of row_sparse parameters that acts within rows: of
+/// elements, of rows, or of the columns of them.
 fn functions_of_tables(graph: &Graph) -> Vec<bool> {
     let mut functions: Vec<bool> = Vec::with_capacity(graph.values.len());
     for id in graph.ids() {
-        let is_table = |id: ValueId| {
-            graph.storage(id) == Storage::RowSparse
-                && matches!(graph.value(id).kind, Kind::Parameter { .. })
-        };
-        let function = graph.apply_of(id).is_some_and(|apply| {
-            let rows = graph.shape(id).first().cloned();
-            let mut sparse =
-                apply.operands.iter().filter(|id| graph.storage(**id).is_sparse()).peekable();
-            graph.storage(id) == Storage::RowSparse
-                && !matches!(apply.operator.kind, operators::Kind::Kernel)
-                && keeps_rows(apply.operator)
-                && sparse.peek().is_some()
-                && sparse.all(|operand| {
-                    (functions[operand.0] || is_table(*operand))
-                        && graph.shape(*operand).first() == rows.as_ref()
-                })
+        let function = graph.apply_of(id).filter(|_| graph.storage(id) == Storage::RowSparse);
+        let function = function.is_some_and(|apply| {
+            let tables = tables_within(graph, id, apply);
+            let is_table = |id: &ValueId| {
+                functions[id.0] || matches!(graph.value(*id).kind, Kind::Parameter { .. })
+            };
+            !tables.is_empty() && tables.iter().all(is_table)
         });
         functions.push(function);
     }
     functions
+}
+
+/// The row_sparse operands whose rows a result is computed from, each at its place.
+fn tables_within(graph: &Graph, id: ValueId, apply: &Apply) -> Vec<ValueId> {
+    let mut tables = within_rows(graph, id, apply);
+    tables.retain(|operand| graph.storage(*operand) == Storage::RowSparse);
+    tables
 }
 
 /// The function of a table that a value reads by rows, and what names the rows.
@@ -168,10 +159,10 @@ impl Rows<'_> {
         let mut parts = BTreeSet::from([function]);
         let mut stack = vec![function];
         while let Some(id) = stack.pop() {
-            let operands = before.apply_of(id).into_iter().flat_map(|apply| &apply.operands);
-            let sparse = operands.filter(|id| before.storage(**id) == Storage::RowSparse);
-            let sparse = sparse.filter(|id| parts.insert(**id)).copied().collect::<Vec<_>>();
-            stack.extend(sparse.into_iter().filter(|id| self.is_function[id.0]));
+            let tables = before.apply_of(id).map(|apply| tables_within(before, id, apply));
+            let mut tables = tables.unwrap_or_default();
+            tables.retain(|id| parts.insert(*id) && self.is_function[id.0]);
+            stack.extend(tables);
         }
         for id in parts {
             if made.contains_key(&(id, by)) {
@@ -179,9 +170,10 @@ impl Rows<'_> {
             }
             let new = match before.apply_of(id) {
                 Some(apply) if self.is_function[id.0] => {
+                    let tables = tables_within(before, id, apply);
                     let operand = |operand: &ValueId| {
-                        let rows = made.get(&(*operand, by)).copied();
-                        rows.unwrap_or(self.renamed[operand.0])
+                        let rows = made.get(&(*operand, by)).filter(|_| tables.contains(operand));
+                        rows.copied().unwrap_or(self.renamed[operand.0])
                     };
                     let operands = apply.operands.iter().map(operand).collect();
                     let Apply { operator, attributes, .. } = apply.clone();
@@ -190,7 +182,7 @@ impl Rows<'_> {
                 }
                 _ => {
                     let by_ids = before.value(by).element.is_id();
-                    let reader = if by_ids { BY_IDS } else { BY_COLUMNS };
+                    let reader = Operator::reader_of_rows(by_ids)?.name;
                     let operands = vec![self.renamed[id.0], self.renamed[by.0]];
                     derived(graph, reader, operands, Attributes::default(), place, &mut said)
                 }

@@ -1,7 +1,7 @@
 //! Which rows of which parameter a batch reads and writes: what exact updates settle, what stores pull and push.
 
 use crate::ir::{Apply, Graph, Kind, ValueId};
-use crate::operators::{self, BinaryFamily, Operator};
+use crate::operators::{self, BinaryFamily, CsrPattern, ResultRows, RowNames, RowUse};
 use crate::storage::Storage;
 use std::collections::BTreeSet;
 
@@ -82,9 +82,6 @@ fn rows_read_by(graph: &Graph, apply: &Apply, parameter: ValueId) -> Option<RowS
     if operands.all(|(at, id)| *id != parameter || apply.operator.lends_shape_only(at)) {
         return None;
     }
-    if let Some(ids) = ids_of_rows(graph, apply) {
-        return Some(RowSet::Columns(BTreeSet::from([ids])));
-    }
     Some(match named_rows(graph, apply) {
         Some((table, by)) if table == parameter && once(apply, parameter) => {
             RowSet::Columns(BTreeSet::from([by]))
@@ -100,22 +97,67 @@ fn once(apply: &Apply, operand: ValueId) -> bool {
 /// The operand that an operator reads by rows only, and the operand that names these: a csr by its
 /// columns, or ids of the batch.
 pub(super) fn named_rows(graph: &Graph, apply: &Apply) -> Option<(ValueId, ValueId)> {
-    let ranks: Vec<usize> = apply.operands.iter().map(|id| graph.shape(*id).len()).collect();
-    let operator = apply.operator;
-    let operand = |name| apply.operands.get(operator.operand_index(name)?).copied();
-    let of_columns = operator.reads_rows.iter().find_map(|read| {
-        let (table, by) = (operand(read.table)?, operand(read.by)?);
-        let of_batch = graph.value(by).element.is_id()
-            && matches!(graph.value(by).kind, Kind::Input | Kind::Label);
-        let names = graph.storage(by) == Storage::Csr || of_batch;
-        (names && operator.holds(read.when, &apply.attributes, &ranks)).then_some((table, by))
-    });
-    of_columns.or_else(|| {
-        let ids = ids_of_rows(graph, apply)?;
-        // Of what is taken from; a gradient adds to rows and reads none.
-        let below = operator.ids_below?;
-        Some((operand(below.of)?, ids))
-    })
+    let (table, by, _) = rows_read_as(graph, apply)?;
+    Some((table, by))
+}
+
+/// The same, and what is made of the rows.
+pub(super) fn rows_read_as(graph: &Graph, apply: &Apply) -> Option<(ValueId, ValueId, RowUse)> {
+    let ranks = ranks(graph, apply);
+    let read = |(index, table): (usize, &ValueId)| {
+        let read = apply.operator.rows_read(index, &apply.attributes, &ranks);
+        Some((*table, names(graph, apply, read.by?)?, read.what))
+    };
+    apply.operands.iter().enumerate().find_map(read)
+}
+
+/// The rows that an operator adds to, where its result is row_sparse: what names them, what is
+/// added, and how that is made.
+pub(super) fn rows_added(graph: &Graph, apply: &Apply) -> Option<(ValueId, ValueId, RowUse)> {
+    let ranks = ranks(graph, apply);
+    match apply.operator.rows_of_result(&apply.attributes, &ranks) {
+        ResultRows::Added { by, what, of, .. } => {
+            let added = apply.operands.get(apply.operator.operand_index(of)?)?;
+            Some((names(graph, apply, by)?, *added, what))
+        }
+        _ => None,
+    }
+}
+
+/// The operands from whose rows alone an operator computes the rows of its row_sparse result, each
+/// at the same place. Reading some rows commutes with it. Empty where it does not act so.
+pub(super) fn within_rows(graph: &Graph, id: ValueId, apply: &Apply) -> Vec<ValueId> {
+    let ranks = ranks(graph, apply);
+    match apply.operator.rows_of_result(&apply.attributes, &ranks) {
+        ResultRows::Within { of, .. } => {
+            let rows = graph.shape(id).first().cloned();
+            let operands = apply.operands.iter().enumerate();
+            let operands = operands.filter(|(index, operand)| {
+                of.contains(&apply.operator.operands[*index])
+                    && !apply.operator.lends_shape_only(*index)
+                    && graph.shape(**operand).first() == rows.as_ref()
+            });
+            operands.map(|(_, operand)| *operand).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn ranks(graph: &Graph, apply: &Apply) -> Vec<usize> {
+    apply.operands.iter().map(|id| graph.shape(*id).len()).collect()
+}
+
+/// The operand that names rows, where a batch has it: a csr, or ids that are declared.
+fn names(graph: &Graph, apply: &Apply, by: RowNames) -> Option<ValueId> {
+    let id = *apply.operands.get(apply.operator.operand_index(by.operand())?)?;
+    let known = match by {
+        RowNames::Columns(_) => graph.storage(id) == Storage::Csr,
+        RowNames::Ids(_) => {
+            graph.value(id).element.is_id()
+                && matches!(graph.value(id).kind, Kind::Input | Kind::Label)
+        }
+    };
+    known.then_some(id)
 }
 
 /// The rows that each value stores: all of a dense one.
@@ -124,7 +166,7 @@ pub fn rows_stored(graph: &Graph) -> Vec<RowSet> {
     for id in graph.ids() {
         let set = match graph.apply_of(id) {
             Some(apply) if graph.storage(id) == Storage::RowSparse => {
-                rows_stored_by(graph, apply, &sets)
+                rows_stored_by(graph, id, apply, &sets)
             }
             _ => RowSet::All,
         };
@@ -141,22 +183,26 @@ pub(super) fn store_every_row(graph: &Graph, every: &mut Vec<bool>) {
         let is_sparse = |id: &ValueId| graph.storage(*id) != Storage::Dense;
         let whole = match graph.apply_of(id) {
             _ if !is_sparse(&id) => false,
-            Some(apply) if keeps_rows(apply.operator) => {
-                let operands = apply.operands.iter().filter(|id| is_sparse(id));
+            Some(apply)
+                if graph.storage(id) == Storage::Csr
+                    && apply.operator.csr_pattern == CsrPattern::EveryRow =>
+            {
+                true
+            }
+            Some(apply) => {
+                let operands = within_rows(graph, id, apply);
+                let operands = operands.iter().filter(|id| is_sparse(id));
                 let mut operands = operands.map(|id| every[id.0]).peekable();
                 match apply.operator.kind {
-                    operators::Kind::Binary(BinaryFamily::Union, _) => operands.any(|whole| whole),
                     operators::Kind::Binary(
                         BinaryFamily::Intersection | BinaryFamily::Gradient,
                         _,
                     ) => operands.peek().is_some() && operands.all(|whole| whole),
+                    operators::Kind::Binary(BinaryFamily::Union, _) | operators::Kind::Kernel => {
+                        operands.any(|whole| whole)
+                    }
                     _ => operands.next().unwrap_or(false),
                 }
-            }
-            Some(apply) => {
-                apply.operator.name == "dot"
-                    && graph.storage(id) == Storage::Csr
-                    && !is_sparse(&apply.operands[0])
             }
             None => {
                 graph.storage(id) == Storage::RowSparse
@@ -168,32 +214,28 @@ pub(super) fn store_every_row(graph: &Graph, every: &mut Vec<bool>) {
 }
 
 /// The rows that a row_sparse result stores, from those of the values before.
-fn rows_stored_by(graph: &Graph, apply: &Apply, before: &[RowSet]) -> RowSet {
+fn rows_stored_by(graph: &Graph, id: ValueId, apply: &Apply, before: &[RowSet]) -> RowSet {
     let of = |id: ValueId| RowSet::Columns(BTreeSet::from([id]));
-    let lhs = apply.operands[0];
-    match apply.operator.name {
-        "dot" if apply.attributes.flag("transpose_lhs") && graph.storage(lhs) == Storage::Csr => {
-            of(lhs)
-        }
-        "embedding_bag_gradient" | "pairwise_interaction_gradient" => of(lhs),
-        "take_gradient" => ids_of_rows(graph, apply).map_or(RowSet::All, of),
-        "zeros_like" => RowSet::Columns(BTreeSet::new()),
-        _ if apply.operator.reads_rows.iter().any(|read| read.as_they_are) => {
-            named_rows(graph, apply).map_or(RowSet::All, |(_, by)| of(by))
-        }
-        _ if keeps_rows(apply.operator) => {
+    match apply.operator.rows_of_result(&apply.attributes, &ranks(graph, apply)) {
+        ResultRows::All => RowSet::All,
+        ResultRows::Nothing => RowSet::Columns(BTreeSet::new()),
+        ResultRows::Read => named_rows(graph, apply).map_or(RowSet::All, |(_, by)| of(by)),
+        ResultRows::Added { .. } => rows_added(graph, apply).map_or(RowSet::All, |(by, ..)| of(by)),
+        ResultRows::Within { .. } => {
             let sparse = |id: &&ValueId| graph.storage(**id) == Storage::RowSparse;
-            let mut stored = apply.operands.iter().filter(sparse).map(|id| before[id.0].clone());
+            let operands = within_rows(graph, id, apply);
+            let mut stored = operands.iter().filter(sparse).map(|id| before[id.0].clone());
             let stored = match apply.operator.kind {
-                operators::Kind::Binary(BinaryFamily::Union, _) => stored.reduce(RowSet::union),
                 operators::Kind::Binary(BinaryFamily::Intersection | BinaryFamily::Gradient, _) => {
                     stored.reduce(RowSet::fewer)
+                }
+                operators::Kind::Binary(BinaryFamily::Union, _) | operators::Kind::Kernel => {
+                    stored.reduce(RowSet::union)
                 }
                 _ => stored.next(),
             };
             stored.unwrap_or(RowSet::All)
         }
-        _ => RowSet::All,
     }
 }
 
@@ -220,42 +262,29 @@ fn of_inputs(graph: &Graph, set: RowSet) -> RowSet {
 /// The values among whose columns, or ids, the columns of a computed csr are.
 fn columns_from(graph: &Graph, id: ValueId, apply: &Apply) -> Option<Vec<ValueId>> {
     let is_csr = |id: &ValueId| graph.storage(*id) == Storage::Csr;
-    if apply.operator.name == "one_hot" {
-        let (ids, _) = graph.ids_below(apply)?;
-        return graph.apply_of(ids).is_none().then(|| vec![ids]);
-    }
+    let operand = |name| apply.operands.get(apply.operator.operand_index(name)?).copied();
     let of_elements =
         matches!(apply.operator.kind, operators::Kind::Unary(_) | operators::Kind::Binary(..));
-    if !is_csr(&id) || !(of_elements || ["csr", "sampled_dot"].contains(&apply.operator.name)) {
-        return None;
-    }
-    let sources: Vec<ValueId> = apply.operands.iter().copied().filter(is_csr).collect();
-    let width = |id: ValueId| graph.shape(id).last().cloned();
-    let as_wide = sources.iter().all(|source| width(*source) == width(id));
-    (!sources.is_empty() && as_wide).then_some(sources)
-}
-
-/// The ids of the batch that an operator takes rows by, or adds to rows by.
-pub(super) fn ids_of_rows(graph: &Graph, apply: &Apply) -> Option<ValueId> {
-    let (array, ids) = match apply.operator.name {
-        "take" => (0, 1),
-        "take_gradient" => (2, 1),
-        "embedding" => (1, 0),
+    let sources: Vec<ValueId> = match apply.operator.csr_pattern {
+        CsrPattern::Ids(ids) => {
+            let ids = operand(ids)?;
+            return graph.apply_of(ids).is_none().then(|| vec![ids]);
+        }
+        CsrPattern::Operand(name) => operand(name).into_iter().filter(is_csr).collect(),
+        _ if of_elements => apply.operands.iter().copied().filter(is_csr).collect(),
         _ => return None,
     };
-    let (ids, rank) = (apply.operands[ids], graph.shape(apply.operands[array]).len());
-    let axis = apply.operator.integer(&apply.attributes, "axis").unwrap_or(0);
-    let as_they_are = !apply.attributes.flag("clip") && !apply.attributes.flag("wrap");
-    let given = matches!(graph.value(ids).kind, Kind::Input | Kind::Label);
-    (crate::shapes::place_of(axis, rank) == Some(0) && as_they_are && given).then_some(ids)
+    let width = |id: ValueId| graph.shape(id).last().cloned();
+    let as_wide = sources.iter().all(|source| width(*source) == width(id));
+    (is_csr(&id) && !sources.is_empty() && as_wide).then_some(sources)
 }
 
-/// Whether a row_sparse result has the rows of a row_sparse operand: functions of elements and of rows.
-pub(super) fn keeps_rows(operator: &Operator) -> bool {
-    let own = operators::declared::DeclaredKernel::OfRule;
-    !matches!(operator.kind, operators::Kind::Kernel)
-        && !matches!(operator.kind, operators::Kind::Declared(_, kernel) if kernel == own)
-        || ["row_sparse", "reduce_to", "broadcast_like"].contains(&operator.name)
+/// The ids of the batch that an operator takes rows by, or adds to rows by, one for each id.
+pub(super) fn ids_of_rows(graph: &Graph, apply: &Apply) -> Option<ValueId> {
+    let read = rows_read_as(graph, apply).map(|(_, ids, what)| (ids, what));
+    let added = || rows_added(graph, apply).map(|(ids, _, what)| (ids, what));
+    let (ids, what) = read.or_else(added)?;
+    (what == RowUse::Each).then_some(ids)
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@
 //! else reads it, a training step need not bring those rows in order first. Where moreover the forward pass reads the
 //! parameter by nothing but such rows, it reads them where the update writes them, with the states of the rule beside.
 
-use super::rows::ids_of_rows;
+use super::rows::{rows_added, rows_read_as};
 use crate::ir::{Apply, Graph, ValueId};
+use crate::operators::RowUse;
 use crate::storage::Storage;
 use std::collections::BTreeSet;
 
@@ -45,20 +46,8 @@ pub enum NamedRows {
 impl NamedRows {
     /// The rows that a value adds to as a term of a gradient, and what it adds.
     pub fn added(graph: &Graph, apply: &Apply) -> Option<(NamedRows, ValueId)> {
-        let (first, second) = (*apply.operands.first()?, *apply.operands.get(1)?);
-        let is_csr = graph.storage(first) == Storage::Csr;
-        let (rows, added) = match apply.operator.name {
-            "dot"
-                if is_csr
-                    && apply.attributes.flag("transpose_lhs")
-                    && !apply.attributes.flag("transpose_rhs") =>
-            {
-                (NamedRows::Product { csr: first }, second)
-            }
-            "embedding_bag_gradient" if is_csr => (NamedRows::Bags { bags: first }, second),
-            "take_gradient" => (NamedRows::Ids { ids: ids_of_rows(graph, apply)? }, first),
-            _ => return None,
-        };
+        let (by, added, what) = rows_added(graph, apply)?;
+        let rows = NamedRows::of(what, by)?;
         (graph.storage(added) == Storage::Dense).then_some((rows, added))
     }
 
@@ -67,14 +56,16 @@ impl NamedRows {
         if apply.operands.iter().filter(|operand| **operand == parameter).count() != 1 {
             return None;
         }
-        let first = *apply.operands.first()?;
-        let turned =
-            apply.attributes.flag("transpose_lhs") || apply.attributes.flag("transpose_rhs");
-        let by_columns = graph.storage(first) == Storage::Csr && apply.operands[1] == parameter;
-        match apply.operator.name {
-            "dot" if by_columns && !turned => Some(NamedRows::Product { csr: first }),
-            "embedding_bag" if by_columns => Some(NamedRows::Bags { bags: first }),
-            _ => Some(NamedRows::Ids { ids: ids_of_rows(graph, apply)? }),
+        let (table, by, what) = rows_read_as(graph, apply)?;
+        (table == parameter).then(|| NamedRows::of(what, by))?
+    }
+
+    fn of(what: RowUse, by: ValueId) -> Option<NamedRows> {
+        match what {
+            RowUse::Product => Some(NamedRows::Product { csr: by }),
+            RowUse::Bags => Some(NamedRows::Bags { bags: by }),
+            RowUse::Each => Some(NamedRows::Ids { ids: by }),
+            RowUse::AsTheyAre | RowUse::Otherwise => None,
         }
     }
 }
@@ -163,7 +154,7 @@ fn add_terms(graph: &Graph, users: &Users, sum: ValueId, scatter: &mut Scatter) 
             return false;
         }
         scatter.skipped.push(id);
-        if apply.operator.name == "add" {
+        if apply.operator.is_sum {
             next.extend(apply.operands.iter().rev());
             continue;
         }

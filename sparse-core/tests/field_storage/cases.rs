@@ -43,7 +43,7 @@ pub const CONTINUED: [&str; 17] = [
 ];
 
 /// Functions of a table `w` that are read by rows, and how many parameters are.
-pub const BY_ROWS: [(&str, usize); 12] = [
+pub const BY_ROWS: [(&str, usize); 24] = [
     ("u = relu(w)\np = dot(x, u)", 1),
     ("u = square(w)\nc = square(x)\np = dot(c, u)", 1),
     ("m = input dense f32 [d, 1]\nu = multiply(w, m)\np = dot(x, u)", 1),
@@ -59,6 +59,55 @@ pub const BY_ROWS: [(&str, usize); 12] = [
     ("u = tanh(w)\np = pairwise_interaction(x, u)", 1),
     ("i = input dense u32 [n]\nu = tanh(w)\np = embedding(i, u)", 1),
     ("i = input dense u32 [n]\nu = tanh(w)\np = take(u, i)", 1),
+    // Reading rows commutes with what acts on the columns of each row.
+    (
+        "v = param row_sparse f32 [d, 4] \"Ones\"\nc = dot(x, w)\nu = slice(v, begin = [_, 0], end = [_, 1])\ne = dot(x, u)\np = add(c, e)",
+        2,
+    ),
+    (
+        "v = param row_sparse f32 [d, 4] \"Ones\"\nc = dot(x, w)\nu = slice_axis(v, axis = 1, begin = 3)\ne = embedding_bag(x, u)\np = add(c, e)",
+        2,
+    ),
+    (
+        "v = param row_sparse f32 [d, 4] \"Ones\"\nu = concat(v, w, axis = 1)\ne = dot(x, u)\np = sum(e, axis = 1, keepdims = true)",
+        2,
+    ),
+    (
+        "v = param row_sparse f32 [d, 4] \"Ones\"\nu = concat(w, v, axis = -1)\np = pairwise_interaction(x, u)",
+        2,
+    ),
+    (
+        "i = input dense u32 [n]\nv = param row_sparse f32 [d, 4] \"Ones\"\nu = concat(w, v, axis = 1)\ne = embedding(i, u)\np = sum(e, axis = 1, keepdims = true)",
+        2,
+    ),
+    (
+        "i = input dense u32 [n]\nv = param row_sparse f32 [d, 4] \"Ones\"\nc = dot(x, w)\nu = slice(v, begin = [_, 1], end = [_, 3])\ng = tanh(u)\ne = embedding(i, g)\nh = sum(e, axis = 1, keepdims = true)\np = add(c, h)",
+        2,
+    ),
+    (
+        "i = input dense u32 [n]\nv = param row_sparse f32 [d, 4] \"Ones\"\nc = dot(x, w)\nu = slice(v, begin = [_, _], step = [_, -2])\ne = take(u, i)\nh = norm(e, axis = 1, keepdims = true)\np = add(c, h)",
+        2,
+    ),
+    (
+        "m = param dense f32 [1, 3] \"Ones\"\nu = dot(w, m)\ne = dot(x, u)\np = sum(e, axis = 1, keepdims = true)",
+        1,
+    ),
+    (
+        "m = param dense f32 [3] \"Ones\"\nu = tanh(w)\nv = param row_sparse f32 [d] \"Ones\"\ng = outer(v, m)\nh = multiply(g, 2)\nc = concat(h, u, axis = 1)\ne = dot(x, c)\np = sum(e, axis = 1, keepdims = true)",
+        2,
+    ),
+    (
+        "v = param row_sparse f32 [d, 1] \"Ones\"\nu = concat(w, v, axis = 1)\nc = slice_axis(u, axis = 1, begin = 1, end = 2)\ng = slice_axis(u, axis = 1, begin = 0, end = 1)\nh = multiply(c, g)\np = dot(x, h)",
+        2,
+    ),
+    (
+        "v = param row_sparse f32 [d, 2] \"Ones\"\nu = slice_like(v, w, axes = [1])\nc = add(u, w)\np = dot(x, c)",
+        2,
+    ),
+    (
+        "v = param row_sparse f32 [d, 2, 3] \"Ones\"\ni = input dense u32 [n]\nc = dot(x, w)\nu = slice(v, begin = [_, 0, 1], end = [_, 1, 3])\ne = embedding(i, u)\nh = sum(e, axis = [1, 2])\ng = expand_dims(h, axis = 1)\np = add(c, g)",
+        2,
+    ),
 ];
 
 /// Other graphs in which a csr is computed from parameters, `z = x * s`.
