@@ -312,6 +312,13 @@ impl Graph {
     fn describe_within(&self, id: ValueId, levels: usize) -> String {
         let value = self.value(id);
         match (&value.name, &value.kind) {
+            // Rows of a table that a pass reads go by its name.
+            (None, Kind::Apply(apply))
+                if apply.operator.internal
+                    && apply.operator.result_rows.contains(&operators::ResultRows::Read) =>
+            {
+                self.describe_within(apply.operands[0], levels)
+            }
             (None, Kind::Apply(apply)) if levels == 0 => format!("{}(…)", apply.operator.name),
             (None, Kind::Apply(apply)) => {
                 let operands = apply.operands.iter();

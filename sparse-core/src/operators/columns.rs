@@ -74,6 +74,10 @@ pub enum ResultRows {
     Nothing,
     /// Those that the operator reads [as they are](RowUse::AsTheyAre).
     Read,
+    /// Those that the operand `like` stores.
+    Like,
+    /// Those that one of these operands stores, at other places.
+    Moved(&'static [&'static str]),
     /// Those that are named: something is added to each of them.
     Added {
         /// What names them.

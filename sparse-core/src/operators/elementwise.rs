@@ -4,7 +4,9 @@
 //! as an operand a sparse array keeps its storage where the function of that number is 0 at 0: `maximum(x, -1)` and `power(x, 2)`
 //! of a csr are csr, `maximum(x, 1)` and `power(x, 0)` are refused.
 
-use super::{BinaryFamily, Condition, Kind, Operator, ROW, Rule, Weights, gradient, rule};
+use super::{
+    BinaryFamily, Condition, Kind, Operator, ROW, Rule, Weights, gradient, no_gradient, rule,
+};
 
 const ZERO_STAYS: &Condition = &Condition::ZERO_STAYS;
 
@@ -107,7 +109,7 @@ macro_rules! binary {
     ($($NAME:ident $name:literal $family:ident = $formula:literal, lhs = $lhs:literal, rhs = $rhs:literal,
         $(chain = $chain:literal, also = $aliases:expr,)? $(mirror = $mirror:literal,)? $(weights = $weights:ident,)?
         $(where_stored = $stored:literal,)? $(is_sum = $is_sum:literal,)? $summary:literal;)*) => {
-        pub(super) const ALL: &[&Operator] = &[$(&$NAME,)* &SCATTER_DIVIDE];
+        pub(super) const ALL: &[&Operator] = &[$(&$NAME,)* &SCATTER_DIVIDE, &STORED_POWER];
 
         $(
             const $NAME: Operator = Operator {
@@ -154,7 +156,9 @@ binary! {
         mirror = "minimum", "The smaller one; the gradient of equal ones goes to the left.";
     POWER "power" Dense = "pow(x, y)",
         lhs = "reduce_to(grad * (rhs * power(lhs, rhs - (rhs != 0))), lhs)", rhs = "reduce_to(grad * (out * log(lhs + (lhs == 0))), rhs)",
-        "x to the power of y. 0 to the power of 0 is 1, with a gradient of 0.";
+        where_stored = "stored_power",
+        "x to the power of y. 0 to the power of 0 is 1, with a gradient of 0. Of a sparse x, a derivative that is infinite at 0 is \
+         taken as 0 there.";
     HYPOT "hypot" Union = "hypot(x, y)",
         lhs = "reduce_to(scatter_divide(grad * lhs, out + (pattern(out) - (out != 0))), lhs)",
         rhs = "reduce_to(scatter_divide(grad * rhs, out + (pattern(out) - (out != 0))), rhs)",
@@ -193,5 +197,25 @@ const SCATTER_DIVIDE: Operator = Operator {
         gradient("rhs", "reduce_to(-scatter_divide(grad * out, rhs), rhs)"),
     ],
     kind: Kind::Binary(BinaryFamily::Left, "x / y"),
+    ..ROW
+};
+
+const STORED_POWER: Operator = Operator {
+    name: "stored_power",
+    summary: "`power` of the elements that the operand stores; 0 where a stored 0 would have an infinite one. Gradients of `power` are \
+              made of it.",
+    operands: &["lhs", "rhs"],
+    shape: "broadcast",
+    storage: &[
+        rule("dense scalar -> dense").on_gpu(),
+        rule("csr scalar -> csr").on_gpu(),
+        rule("row_sparse scalar -> row_sparse").on_gpu(),
+    ],
+    gradient: &[
+        no_gradient("lhs", "second derivatives are not offered"),
+        no_gradient("rhs", "second derivatives are not offered"),
+    ],
+    kind: Kind::Binary(BinaryFamily::Left, "select((x == 0) * (y < 0), 0, pow(x, y))"),
+    internal: true,
     ..ROW
 };

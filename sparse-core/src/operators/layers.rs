@@ -199,13 +199,14 @@ const SAMPLED: &[Rule] = &[
     rule("dense dense csr -> csr").on_gpu(),
     rule("dense row_sparse csr -> csr").on_gpu().only(&BY_ROWS),
     rule("dense row_sparse' csr -> csr").on_gpu().only(&BY_ROWS),
+    rule("dense dense row_sparse -> row_sparse").on_gpu(),
 ];
 
 const SAMPLED_DOT: Operator = Operator {
-    cost: "O(nnz of `like` · k): the dense product is never made.",
+    cost: "O(stored elements of `like` · k): the dense product is never made.",
     name: "sampled_dot",
-    summary: "The product of two matrices, either read transposed on request, or the outer product of two vectors, at the places that the csr \
-              `like` stores; its values are not read. \
+    summary: "The product of two matrices, either read transposed on request, or the outer product of two vectors, at the places that \
+              `like` stores, a csr or a row_sparse array; its values are not read. \
               The gradient with respect to a csr is made of it, and the predictions of a matrix factorization at known ratings.",
     operands: &["lhs", "rhs", "like"],
     attributes: &[flag("transpose_lhs"), flag("transpose_rhs")],
@@ -239,6 +240,7 @@ const SAMPLED_DOT: Operator = Operator {
             "dot(grad * pattern(like), lhs, transpose_lhs = true, transpose_rhs = transpose_lhs)",
         ),
     ],
+    result_rows: &[ResultRows::Like],
     alternative: Some("`like` is a csr, and `lhs` is dense"),
     weights: Weights::Operands(&["lhs", "rhs"]),
     csr_pattern: CsrPattern::Operand("like"),

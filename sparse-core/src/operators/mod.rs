@@ -85,7 +85,7 @@ pub struct Operator {
     /// takes the operands but `like`, and then that csr.
     pub at_pattern: Option<&'static str>,
     /// Of a function of two elements, the operator that computes it where the left operand stores
-    /// an element, whatever the right one stores.
+    /// an element, whatever the right one stores, and whatever it is at 0.
     pub where_stored: Option<&'static str>,
     /// True where it sums over the axes along which its operand was repeated to another: where
     /// there are none, it is its operand.

@@ -36,7 +36,7 @@ const SLICE: Operator = Operator {
     gradient: &[gradient("x", "slice_gradient(grad, x, begin = begin, end = end, step = step)")],
     csr_pattern: CsrPattern::OfOperands,
     reads_rows: &[all_rows("x")],
-    result_rows: &[within_rows_unless(&["x"], &Condition::ROWS_MOVED), ResultRows::All],
+    result_rows: &[within_rows_unless(&["x"], &Condition::ROWS_MOVED), ResultRows::Moved(&["x"])],
     ..ROW
 };
 
@@ -57,7 +57,7 @@ const SLICE_AXIS: Operator = Operator {
     )],
     csr_pattern: CsrPattern::OfOperands,
     reads_rows: &[all_rows("x")],
-    result_rows: &[within_rows_unless(&["x"], &Condition::ROWS_MOVED), ResultRows::All],
+    result_rows: &[within_rows_unless(&["x"], &Condition::ROWS_MOVED), ResultRows::Moved(&["x"])],
     ..ROW
 };
 
@@ -76,7 +76,7 @@ const SLICE_LIKE: Operator = Operator {
     gradient: &[gradient("x", "slice_like_gradient(grad, x, axes = axes, from_end = from_end)")],
     csr_pattern: CsrPattern::OfOperands,
     reads_rows: &[all_rows("x")],
-    result_rows: &[within_rows_unless(&["x"], &Condition::ROWS_MOVED), ResultRows::All],
+    result_rows: &[within_rows_unless(&["x"], &Condition::ROWS_MOVED), ResultRows::Moved(&["x"])],
     ..ROW
 };
 
@@ -99,7 +99,10 @@ const CONCAT: Operator = Operator {
     ],
     csr_pattern: CsrPattern::OfOperands,
     reads_rows: &[all_rows("lhs"), all_rows("rhs")],
-    result_rows: &[within_rows_unless(&["lhs", "rhs"], &Condition::ROWS_MOVED), ResultRows::All],
+    result_rows: &[
+        within_rows_unless(&["lhs", "rhs"], &Condition::ROWS_MOVED),
+        ResultRows::Moved(&["lhs", "rhs"]),
+    ],
     ..ROW
 };
 
@@ -154,7 +157,10 @@ const SLICE_GRADIENT: Operator = Operator {
     gradient: &[gradient("part", "slice(grad, begin = begin, end = end, step = step)")],
     internal: true,
     reads_rows: &[all_rows("part")],
-    result_rows: &[within_rows_unless(&["part"], &Condition::ROWS_MOVED), ResultRows::All],
+    result_rows: &[
+        within_rows_unless(&["part"], &Condition::ROWS_MOVED),
+        ResultRows::Moved(&["part"]),
+    ],
     ..ROW
 };
 
@@ -172,7 +178,10 @@ const SLICE_AXIS_GRADIENT: Operator = Operator {
     )],
     internal: true,
     reads_rows: &[all_rows("part")],
-    result_rows: &[within_rows_unless(&["part"], &Condition::ROWS_MOVED), ResultRows::All],
+    result_rows: &[
+        within_rows_unless(&["part"], &Condition::ROWS_MOVED),
+        ResultRows::Moved(&["part"]),
+    ],
     ..ROW
 };
 
@@ -187,6 +196,9 @@ const SLICE_LIKE_GRADIENT: Operator = Operator {
     gradient: &[gradient("part", "slice_like(grad, part, axes = axes, from_end = from_end)")],
     internal: true,
     reads_rows: &[all_rows("part")],
-    result_rows: &[within_rows_unless(&["part"], &Condition::ROWS_MOVED), ResultRows::All],
+    result_rows: &[
+        within_rows_unless(&["part"], &Condition::ROWS_MOVED),
+        ResultRows::Moved(&["part"]),
+    ],
     ..ROW
 };

@@ -1,8 +1,8 @@
 //! Reductions, and their inverse, broadcasting.
 
 use super::{
-    Combine, Condition, Kind, Operator, ROW, Reduction, Rule, all_rows, axes, flag, gradient,
-    gradient_when, integer, rule, within_rows,
+    Combine, Condition, Kind, Operator, ROW, Reduction, ResultRows, Rule, all_rows, axes, flag,
+    gradient, gradient_when, integer, rule, within_rows,
 };
 
 /// The rows of reductions: constant, name, how elements are combined, the formulas, and the gradient.
@@ -145,16 +145,22 @@ const BROADCAST_LIKE: Operator = Operator {
 };
 
 const BROADCAST_AT: Operator = Operator {
-    cost: "O(nnz of `like`): the array of its shape is never made.",
+    cost: "O(stored elements of `like`): the array of its shape is never made.",
     name: "broadcast_at",
-    summary: "As `broadcast_like`, at the places that the csr `like` stores; its values are not read. The gradient of a reduction of a csr \
-              is made of it.",
+    summary: "As `broadcast_like`, at the places that `like` stores; its values are not read. The gradient of a reduction of a csr, or of \
+              a computed row_sparse array, is made of it.",
     operands: &["x", "like"],
     attributes: &[axes("axis"), flag("exclude"), flag("mean")],
     shape: "any any -> like",
-    storage: &[rule("dense csr -> csr").on_gpu(), rule("scalar csr -> csr").on_gpu()],
+    storage: &[
+        rule("dense csr -> csr").on_gpu(),
+        rule("scalar csr -> csr").on_gpu(),
+        rule("dense row_sparse -> row_sparse").on_gpu(),
+        rule("scalar row_sparse -> row_sparse").on_gpu(),
+    ],
     gradient: &[super::no_gradient("x", "second derivatives of reductions are not offered")],
     csr_pattern: super::CsrPattern::Operand("like"),
+    result_rows: &[ResultRows::Like],
     internal: true,
     ..ROW
 };

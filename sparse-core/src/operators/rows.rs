@@ -27,7 +27,7 @@ impl Operator {
                 self.holds(*when, attributes, ranks)
                     && unless.is_none_or(|condition| !(condition.holds)(&given))
             }
-            ResultRows::All | ResultRows::Nothing | ResultRows::Read => true,
+            _ => true,
         };
         self.result_rows.iter().find(applies).copied().unwrap_or(ResultRows::All)
     }

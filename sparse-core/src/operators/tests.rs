@@ -283,7 +283,8 @@ fn every_row_says_which_rows_of_tables_it_reads_and_stores() {
         for rows in operator.result_rows {
             let named: &[&str] = match rows {
                 ResultRows::Added { by, of, .. } => &[by.operand(), of],
-                ResultRows::Within { of, .. } => of,
+                ResultRows::Within { of, .. } | ResultRows::Moved(of) => of,
+                ResultRows::Like => &["like"],
                 ResultRows::All | ResultRows::Nothing | ResultRows::Read => &[],
             };
             assert!(named.iter().all(|name| known(name)), "{}: {rows:?}", operator.name);

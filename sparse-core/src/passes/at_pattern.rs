@@ -1,6 +1,6 @@
-//! Gradient formulas computed at the places that a csr stores, and nowhere else.
+//! Gradient formulas computed at the places that a sparse value stores, and nowhere else.
 //!
-//! The gradient of a csr value is read where
+//! The gradient of a sparse value is read where
 //! [`GradientPlaces`](super::csr_patterns::GradientPlaces) says. A formula for it is made of
 //! operators that compute each element by itself: of these each has the places of its operands.
 //! Products and repetitions have an operator that computes them at given places
@@ -17,17 +17,17 @@ use crate::storage::Storage;
 /// What a part of a formula is.
 #[derive(Clone, Copy, Debug)]
 enum Part {
-    /// A number, or a dense array that is repeated to the shape of the csr.
+    /// A number, or a dense array that is repeated to the shape of the pattern.
     Repeated(ValueId),
     /// A dense array of its shape.
     Dense(ValueId),
-    /// A csr of its shape, right at its places.
+    /// An array of its shape and storage, right at its places.
     Stored(ValueId),
     /// Something else, which an operator makes a part of.
     Other(ValueId),
 }
 
-/// Appends a formula as a csr that is right at the places which `pattern` stores.
+/// Appends a formula as a sparse value that is right at the places which `pattern` stores.
 pub(super) fn instantiate_at(
     graph: &mut Graph,
     formula: &Formula,
@@ -101,7 +101,7 @@ impl AtPattern<'_> {
         Ok(self.call(operator, values, attributes))
     }
 
-    /// By the operator that computes the same at the places of a csr, where it has a rule for the
+    /// By the operator that computes the same at the places of a pattern, where it has a rule for the
     /// operands.
     fn given_places(
         &mut self,
@@ -166,11 +166,18 @@ impl AtPattern<'_> {
                 self.call(by_places.unwrap_or(operator), vec![stored, rhs.id()], with)
             }
             ([lhs, rhs], Some(Family::Dense)) => {
-                // Of a number, a function may keep zeros.
-                let number = self.graph.constant_of(rhs.id()).is_some();
-                let rhs = if number { rhs.id() } else { self.stored(*rhs) };
+                // Of a number, a function may keep zeros; if not, it is computed where something
+                // is stored.
+                let number = self.graph.constant_of(rhs.id());
                 let stored = self.stored(*lhs);
-                self.call(operator, vec![stored, rhs], with)
+                let Some(number) = number else {
+                    let rhs = self.stored(*rhs);
+                    return self.call(operator, vec![stored, rhs], with);
+                };
+                let stays = operator.elementwise(&with, &[0.0, number]) == Ok(0.0);
+                let by_places = operator.where_stored.filter(|_| !stays);
+                let by_places = by_places.and_then(|name| self.graph.operator(name));
+                self.call(by_places.unwrap_or(operator), vec![stored, rhs.id()], with)
             }
             (parts, _) => {
                 let parts = parts.iter().map(|part| self.stored(*part)).collect();
@@ -179,7 +186,7 @@ impl AtPattern<'_> {
         }
     }
 
-    /// A csr of a part.
+    /// A part in the storage of the pattern.
     fn stored(&mut self, part: Part) -> ValueId {
         match part {
             Part::Stored(id) | Part::Other(id) => id,
@@ -208,14 +215,16 @@ impl AtPattern<'_> {
             let one = crate::shapes::Dim::Size(1);
             pairs.into_iter().all(|(own, wanted)| own == wanted || *own == one)
         };
-        match self.graph.storage(id) {
-            Storage::Csr if own == wanted => Part::Stored(id),
+        let (storage, pattern) = (self.graph.storage(id), self.graph.storage(self.pattern));
+        match storage {
             Storage::Dense if own == wanted => Part::Dense(id),
             Storage::Dense if repeats => Part::Repeated(id),
-            // The gradient of a conversion to rows: its entries are csr.
-            Storage::RowSparse if own == wanted => {
+            _ if storage == pattern && own == wanted => Part::Stored(id),
+            // The gradient of a conversion: entries are rows with zeros in them.
+            Storage::Csr | Storage::RowSparse if own == wanted => {
                 let (none, place) = (Attributes::default(), self.place);
-                Part::Stored(derived(self.graph, "csr", vec![id], none, place, self.diagnostics))
+                let cast = pattern.name();
+                Part::Stored(derived(self.graph, cast, vec![id], none, place, self.diagnostics))
             }
             _ => Part::Other(id),
         }

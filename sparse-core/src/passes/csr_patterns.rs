@@ -1,10 +1,12 @@
-//! Where csr values store elements, and where the gradient of a computed one is read.
+//! Where sparse values store elements, and where the gradient of a computed one is read.
 //!
 //! Elements that a csr does not store are 0 by construction: no parameter changes them, so that
 //! their gradients are multiplied by 0, or left out, further down. They need not be computed. A csr
 //! that is the copy of a dense array is none of these: each of its elements has a gradient.
 
 use super::instantiate::derived;
+use super::row_places::Known;
+use super::rows::store_every_row;
 use crate::diagnostics::Diagnostic;
 use crate::ir::{Apply, Attributes, Graph, Place, ValueId};
 use crate::operators::declared::DeclaredKernel;
@@ -22,7 +24,7 @@ pub(super) fn find_roots(graph: &Graph, roots: &mut Vec<Option<ValueId>>) {
             Some(apply) => match rule_of(graph, id, apply) {
                 Follows::Nothing | Follows::Operands(false) => Some(id),
                 Follows::One(operand) => roots[operand.0],
-                Follows::Either => None,
+                Follows::Either | Follows::Rows => None,
                 Follows::Operands(true) => {
                     let csr = csr_operands(graph, apply);
                     csr.iter().all(|id| roots[id.0].is_some()).then_some(id)
@@ -52,6 +54,8 @@ enum Follows {
     Both,
     /// The places that one of its operands stores, but for zeros.
     Either,
+    /// The rows that a row_sparse operand stores, but for zeros.
+    Rows,
 }
 
 fn csr_operands(graph: &Graph, apply: &Apply) -> Vec<ValueId> {
@@ -97,7 +101,12 @@ fn rule_of(graph: &Graph, id: ValueId, apply: &Apply) -> Follows {
                     graph.storage(*id) == Storage::Csr
                         && graph.value(*id).element != ElementType::Unit
                 };
-                operand.filter(known).map_or(Follows::Nothing, Follows::One)
+                let rows = |id: &ValueId| graph.storage(*id) == Storage::RowSparse;
+                match operand {
+                    Some(operand) if known(&operand) => Follows::One(operand),
+                    Some(operand) if rows(&operand) => Follows::Rows,
+                    _ => Follows::Nothing,
+                }
             }
         },
     }
@@ -115,9 +124,12 @@ enum Part {
     Moved(ValueId),
 }
 
-/// Where the gradients of the csr values of a graph are read.
+/// Where the gradients of the sparse values of a graph are read.
 pub(super) struct GradientPlaces {
     roots: Vec<Option<ValueId>>,
+    /// For each value that is a row_sparse one whose gradient is read at some rows only, whether it
+    /// stores all of these.
+    at_rows: Vec<Option<bool>>,
     /// For each value that is a csr computed from a parameter, where it can be told.
     needed: Vec<Option<Cover>>,
     /// The patterns made so far.
@@ -129,22 +141,43 @@ impl GradientPlaces {
     pub(super) fn of(graph: &Graph, reaches: &[bool]) -> Self {
         let mut roots = Vec::with_capacity(reaches.len());
         find_roots(graph, &mut roots);
+        let mut every_row = Vec::with_capacity(reaches.len());
+        store_every_row(graph, &mut every_row);
         let mut needed: Vec<Option<Cover>> = Vec::with_capacity(reaches.len());
+        let mut at_rows: Vec<Option<bool>> = Vec::with_capacity(reaches.len());
         for id in graph.ids() {
-            let computed = reaches[id.0] && graph.storage(id) == Storage::Csr;
-            let apply = graph.apply_of(id).filter(|_| computed);
-            needed.push(apply.and_then(|apply| places(graph, id, apply, reaches, &needed, &roots)));
+            let apply = graph.apply_of(id).filter(|_| reaches[id.0]);
+            let is = |storage| apply.filter(|_| graph.storage(id) == storage);
+            let at_places = |id: ValueId| needed[id.0].is_some() || at_rows[id.0].is_some();
+            let known = Known { reaches, at_places: &at_places, every_row: &every_row };
+            let rows = is(Storage::RowSparse).filter(|apply| known.at_rows(graph, id, apply));
+            // A csr that leaves out zeros stores less than where its gradient is read.
+            let is_whole = |id: &ValueId| match graph.storage(*id) {
+                Storage::Csr => !reaches[id.0] || roots[id.0].is_some(),
+                _ => at_rows[id.0].unwrap_or(true),
+            };
+            let rows = rows.map(|apply| apply.operands.iter().all(is_whole));
+            let cover = is(Storage::Csr).and_then(|apply| match rule_of(graph, id, apply) {
+                Follows::Rows => {
+                    let rows = apply.operands.first().filter(|rows| at_rows[rows.0].is_some());
+                    rows.map(|_| BTreeSet::from([Part::Moved(id)]))
+                }
+                _ => places(graph, id, apply, reaches, &needed, &roots),
+            });
+            at_rows.push(rows);
+            needed.push(cover);
         }
-        GradientPlaces { roots, needed, made: BTreeMap::new() }
+        GradientPlaces { roots, at_rows, needed, made: BTreeMap::new() }
     }
 
     /// Whether the gradient of a value is read at some places only.
     pub(super) fn are_known(&self, id: ValueId) -> bool {
         self.needed.get(id.0).is_some_and(Option::is_some)
+            || self.at_rows.get(id.0).is_some_and(Option::is_some)
     }
 
-    /// A csr that stores the places where the gradient of a value is read, or more; appended where
-    /// there is none. `None` where it is read everywhere.
+    /// A sparse value that stores the places where the gradient of a value is read, or more;
+    /// appended where there is none. `None` where it is read everywhere.
     pub(super) fn pattern(
         &mut self,
         graph: &mut Graph,
@@ -152,7 +185,11 @@ impl GradientPlaces {
         place: Place,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Option<ValueId> {
-        let cover = self.needed.get(id.0)?.clone()?;
+        let cover = match *self.at_rows.get(id.0)? {
+            Some(true) => return Some(id),
+            Some(false) => BTreeSet::from([Part::Moved(id)]),
+            None => self.needed.get(id.0)?.clone()?,
+        };
         Some(self.make(graph, &cover, place, diagnostics))
     }
 
@@ -198,7 +235,11 @@ impl GradientPlaces {
     ) -> ValueId {
         let Some(mut apply) = graph.apply_of(id).cloned() else { return id };
         for operand in &mut apply.operands {
-            if graph.storage(*operand) == Storage::Csr {
+            if graph.storage(*operand) == Storage::RowSparse {
+                let rows = self.pattern(graph, *operand, place, diagnostics);
+                let (rows, none) = (vec![rows.unwrap_or(*operand)], Attributes::default());
+                *operand = derived(graph, "pattern", rows, none, place, diagnostics);
+            } else if graph.storage(*operand) == Storage::Csr {
                 let known = self.needed.get(operand.0).cloned().flatten();
                 let cover = known.unwrap_or_else(|| cover(graph, *operand, &self.roots));
                 *operand = self.make(graph, &cover, place, diagnostics);
@@ -232,7 +273,7 @@ fn places(
         |csr: &[ValueId]| csr.iter().flat_map(|id| cover(graph, *id, roots)).collect::<Cover>();
     let joined = || of_trained.iter().flatten().copied().collect::<Cover>();
     match rule_of(graph, id, apply) {
-        Follows::Nothing | Follows::Operands(false) => None,
+        Follows::Nothing | Follows::Rows | Follows::Operands(false) => None,
         Follows::Operands(true) => Some(BTreeSet::from([match roots[id.0] {
             Some(root) => Part::Of(root),
             None => Part::Moved(id),
@@ -265,7 +306,7 @@ fn cover(graph: &Graph, id: ValueId, roots: &[Option<ValueId>]) -> Cover {
         match rule_of(graph, id, apply) {
             Follows::One(operand) => stack.push(operand),
             Follows::Both | Follows::Either => stack.extend(csr_operands(graph, apply)),
-            Follows::Nothing | Follows::Operands(_) => {
+            Follows::Nothing | Follows::Rows | Follows::Operands(_) => {
                 parts.insert(Part::Moved(id));
             }
         }

@@ -178,8 +178,8 @@ fn pass_on(
     instantiate(graph, formula, &scope, place, diagnostics)
 }
 
-/// Appends what an operator passes on to a csr operand whose gradient is read at some places only:
-/// a csr of these.
+/// Appends what an operator passes on to a sparse operand whose gradient is read at some places
+/// only: an array that stores these.
 fn pass_on_stored(
     graph: &mut Graph,
     at: &Use<'_>,

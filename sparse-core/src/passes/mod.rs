@@ -20,6 +20,7 @@ mod masked;
 mod misfit;
 mod plan;
 mod read_rows;
+mod row_places;
 mod rows;
 mod scatter;
 mod separate;

@@ -84,7 +84,8 @@ pub fn leave_out_read_gradients(graph: &mut Graph) {
             && graph.storage(given) == Storage::RowSparse
             && graph.shape(id) == graph.shape(given)
             && graph.apply_of(given).is_some()
-            && stored[given.0].are_named_by(|id| roots[id.0] == roots[by.0]);
+            && stored[given.0]
+                .are_named_by(|id| id == by || roots[id.0].is_some() && roots[id.0] == roots[by.0]);
         if same && !(taken.contains(&id) && taken.contains(&given)) {
             if taken.contains(&id) {
                 taken.insert(given);
@@ -102,8 +103,8 @@ pub fn leave_out_read_gradients(graph: &mut Graph) {
     }
 }
 
-/// For each value whether it is a function of row_sparse parameters that acts within rows: of
-/// elements, of rows, or of the columns of them.
+/// For each value whether it is a function of a row_sparse parameter, and of other row_sparse values,
+/// that acts within rows: of elements, of rows, or of the columns of them.
 fn functions_of_tables(graph: &Graph) -> Vec<bool> {
     let mut functions: Vec<bool> = Vec::with_capacity(graph.values.len());
     for id in graph.ids() {
@@ -113,7 +114,7 @@ fn functions_of_tables(graph: &Graph) -> Vec<bool> {
             let is_table = |id: &ValueId| {
                 functions[id.0] || matches!(graph.value(*id).kind, Kind::Parameter { .. })
             };
-            !tables.is_empty() && tables.iter().all(is_table)
+            tables.iter().any(is_table)
         });
         functions.push(function);
     }

@@ -143,7 +143,8 @@ pub(super) fn within_rows(graph: &Graph, id: ValueId, apply: &Apply) -> Vec<Valu
     }
 }
 
-fn ranks(graph: &Graph, apply: &Apply) -> Vec<usize> {
+/// The ranks of an operator's operands.
+pub(super) fn ranks(graph: &Graph, apply: &Apply) -> Vec<usize> {
     apply.operands.iter().map(|id| graph.shape(*id).len()).collect()
 }
 
@@ -217,7 +218,12 @@ pub(super) fn store_every_row(graph: &Graph, every: &mut Vec<bool>) {
 fn rows_stored_by(graph: &Graph, id: ValueId, apply: &Apply, before: &[RowSet]) -> RowSet {
     let of = |id: ValueId| RowSet::Columns(BTreeSet::from([id]));
     match apply.operator.rows_of_result(&apply.attributes, &ranks(graph, apply)) {
-        ResultRows::All => RowSet::All,
+        ResultRows::All | ResultRows::Moved(_) => RowSet::All,
+        ResultRows::Like => {
+            let like = apply.operator.operand_index("like");
+            let like = like.and_then(|index| apply.operands.get(index));
+            like.map_or(RowSet::All, |like| before[like.0].clone())
+        }
         ResultRows::Nothing => RowSet::Columns(BTreeSet::new()),
         ResultRows::Read => named_rows(graph, apply).map_or(RowSet::All, |(_, by)| of(by)),
         ResultRows::Added { .. } => rows_added(graph, apply).map_or(RowSet::All, |(by, ..)| of(by)),

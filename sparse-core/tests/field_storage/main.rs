@@ -4,7 +4,10 @@
 
 mod cases;
 
-use cases::{BY_ROWS, COMPUTED, CONTINUED, DATA, OTHERS, dense_temporaries};
+use cases::{
+    BY_ROWS, COMPUTED, COMPUTED_ROWS, CONTINUED, CONTINUED_ROWS, DATA, MODELS, OTHERS, REFUSED,
+    dense_temporaries, whole_tables,
+};
 use sparse_core::compile::{Compiled, compile};
 use sparse_core::diagnostics::Diagnostic;
 use sparse_core::ir::{parse, print};
@@ -89,4 +92,60 @@ fn s_no_gradient_is_denser_than_its_value() {
         found.extend(dense.into_iter().map(|dense| format!("{}{dense}", print(&compiled.graph))));
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn s_gradients_of_computed_rows_have_these_rows() {
+    let mut found = Vec::new();
+    for made in COMPUTED_ROWS {
+        for continued in CONTINUED_ROWS {
+            let text = format!("model M f32\n{DATA}{made}{continued}\nloss l\n");
+            let compiled = compile(parse(&text).unwrap());
+            found.extend(compiled.errors().map(|error| format!("{text}{}", error.text())));
+            let dense = whole_tables(&compiled);
+            if !dense.is_empty() {
+                found.push(format!("{}{dense:?}", print(&compiled.graph)));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{} of them:\n{}", found.len(), found.join("\n"));
+}
+const IDS: &str = "i = input dense u32 [n]\n";
+
+#[test]
+fn s_models_of_all_sorts_make_no_array_of_every_column_or_row() {
+    let mut found = Vec::new();
+    for lines in MODELS {
+        let text = format!("model M f32\n{DATA}{IDS}{lines}\nloss l\n");
+        let compiled = compile(parse(&text).unwrap());
+        found.extend(compiled.errors().map(|error| format!("{text}{}", error.text())));
+        let dense = dense_batches(&compiled).into_iter().chain(whole_tables(&compiled));
+        let dense: Vec<String> = dense.collect();
+        if !dense.is_empty() {
+            found.push(format!("{}{dense:?}", print(&compiled.graph)));
+        }
+        let tables = compiled
+            .rows
+            .iter()
+            .filter(|rows| compiled.graph.storage(rows.parameter) == Storage::RowSparse);
+        let whole = tables.filter(|rows| rows.reads == RowSet::All);
+        found.extend(whole.map(|_| format!("{}reads all rows", print(&compiled.graph))));
+    }
+    assert!(found.is_empty(), "{} of them:\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+fn s_what_would_need_every_column_or_row_is_refused_at_its_operator() {
+    for (lines, code, name) in REFUSED {
+        let text = format!("model M f32\n{DATA}{IDS}{lines}\nloss l\n");
+        let compiled = compile(parse(&text).unwrap());
+        let errors: Vec<&Diagnostic> = compiled.errors().collect();
+        let graph = &compiled.graph;
+        let place = graph.ids().find(|id| graph.label(*id) == name).map(|id| graph.value(id).place);
+        let told = errors.iter().any(|error| {
+            error.text().starts_with(&format!("[{code}]")) && Some(error.place) == place
+        });
+        assert!(told, "{text}{:?}", errors.iter().map(|error| error.text()).collect::<Vec<_>>());
+        assert!(errors.iter().all(|error| error.text().contains(" bytes")), "{text}");
+    }
 }

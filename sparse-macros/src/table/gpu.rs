@@ -19,7 +19,7 @@
 use super::{Kernel, all_kernels, attribute_value, ident};
 use proc_macro2::TokenStream;
 use quote::quote;
-use sparse_core::operators::{Kind, Pattern, Signature};
+use sparse_core::operators::{Kind, Pattern, ResultRows, Signature};
 use sparse_core::storage::Storage;
 
 /// The function from names to kernels.
@@ -40,14 +40,20 @@ pub(crate) fn gpu_kernels() -> TokenStream {
     }
 }
 
-/// One function serves all results of a rule and its patterns: it is generic in them. What lends its shape is given as that, unless it is
-/// the only csr of a rule whose result is one, which has its pattern then.
+/// One function serves all results of a rule and its patterns: it is generic in them. What lends its shape is given as that, unless the
+/// result has its pattern: it is the only csr of a rule whose result is one, or lends its rows.
 fn arm(kernel: &Kernel) -> TokenStream {
     let Kernel { operator, signature, .. } = kernel;
     let patterns = || signature.operands.iter().enumerate();
     let is_csr = |pattern: &Pattern| matches!(pattern, Pattern::Array(Storage::Csr, _));
     let n_csr = signature.operands.iter().filter(|of| is_csr(of)).count();
-    let lends_pattern = |of: &Pattern| signature.result == Storage::Csr && is_csr(of) && n_csr == 1;
+    let is_rows = |pattern: &Pattern| *pattern == Pattern::Array(Storage::RowSparse, false);
+    let lends_rows = operator.result_rows.contains(&ResultRows::Like);
+    let lends_pattern = |of: &Pattern| match signature.result {
+        Storage::Csr => is_csr(of) && n_csr == 1,
+        Storage::RowSparse => is_rows(of) && lends_rows,
+        Storage::Dense => false,
+    };
     let pattern = |(index, pattern): (usize, &Pattern)| {
         let shape_only = operator.lends_shape_only(index) && !lends_pattern(pattern);
         if shape_only { Pattern::Like } else { *pattern }

@@ -4,6 +4,7 @@ use crate::report::Report;
 use crate::{parse, resolve};
 use proc_macro2::TokenStream;
 use sparse_core::alternatives::compile_variants;
+use sparse_core::diagnostics::Diagnostic;
 use sparse_core::ir::Fallback;
 use std::path::{Path, PathBuf};
 use syn::visit::{self, Visit};
@@ -64,7 +65,11 @@ fn s_no_model_of_examples_and_tests_has_a_gradient_denser_than_its_value() {
                     continue;
                 }
                 for variant in compile_variants(graph).variants {
-                    let dense = cases::dense_temporaries(&variant.model);
+                    let refused = variant.model.errors().map(Diagnostic::text);
+                    let refused = refused.filter(|text| text.contains("the gradient of"));
+                    let mut dense = cases::dense_temporaries(&variant.model);
+                    dense.extend(cases::whole_tables(&variant.model));
+                    dense.extend(refused);
                     if !dense.is_empty() {
                         wrong.push(format!("{path:?} {}: {dense:?}", variant.model.graph.name));
                     }

@@ -1,10 +1,10 @@
 //! Repetition at a pattern on the CPU.
 
-use crate::formats::{ColumnId, Csr, CsrView, DenseView, Shape};
-use crate::kernels::Context;
+use crate::formats::{ColumnId, Csr, CsrView, DenseView, RowSparse, RowSparseView, Shape};
 use crate::kernels::broadcast::strides;
 use crate::kernels::broadcast_like::cpu::{share, with_axes};
 use crate::kernels::reduce::Over;
+use crate::kernels::{Context, binary};
 use crate::with_column_ids;
 use sparse_core::element::Float;
 use sparse_core::ir::Axes;
@@ -52,9 +52,57 @@ pub fn scalar_csr<T: Float>(
     out.values_mut().fill(x * share::<T>(size, 1, mean));
 }
 
+/// A dense array repeated to the shape of a row_sparse array, at the rows that this stores.
+pub fn dense_row_sparse<T: Float>(
+    out: &mut RowSparse<T>,
+    x: DenseView<'_, T>,
+    like: RowSparseView<'_, T>,
+    axis: Axes,
+    exclude: bool,
+    mean: bool,
+    context: &mut Context,
+) {
+    let source = with_axes(x.shape(), like.shape(), Over { axis, keepdims: false, exclude });
+    let share: T = share(like.shape().size(), x.shape().size(), mean);
+    let x = DenseView::table(source, x.values());
+    binary::cpu::intersection_dense_row_sparse(out, x, like, |x, _| x * share, context);
+}
+
+/// A number repeated to the shape of a row_sparse array, at the rows that this stores.
+pub fn scalar_row_sparse<T: Float>(
+    out: &mut RowSparse<T>,
+    x: T,
+    like: RowSparseView<'_, T>,
+    _axis: Axes,
+    _exclude: bool,
+    mean: bool,
+    _context: &mut Context,
+) {
+    let x = x * share::<T>(like.shape().size(), 1, mean);
+    out.rebuild(*like.shape(), |ids, values| {
+        ids.extend(like.iter_rows().map(|(id, _)| id as u64));
+        values.resize(like.n_stored() * like.shape().row_size(), x);
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_cost_grows_with_the_rows_that_are_not_stored() {
+        let long = 1 << 40;
+        let rows = vec![3, long as u64 - 1];
+        let like = RowSparse::new([long, 2], rows.clone(), vec![0.0, 1.0, 2.0, 3.0]).unwrap();
+        let x = DenseView::new([2], &[2.0, 5.0]).unwrap();
+        let (mut out, mut context) = (RowSparse::default(), Context::default());
+        let over = Axes::default();
+        dense_row_sparse(&mut out, x, like.view(), over, false, false, &mut context);
+        let expected = RowSparse::new([long, 2], rows.clone(), vec![2.0, 5.0, 2.0, 5.0]);
+        assert_eq!(out, expected.unwrap());
+        scalar_row_sparse(&mut out, 3.0, like.view(), over, false, false, &mut context);
+        assert_eq!(out, RowSparse::new([long, 2], rows, vec![3.0; 4]).unwrap());
+    }
 
     #[test]
     fn no_cost_grows_with_the_width() {

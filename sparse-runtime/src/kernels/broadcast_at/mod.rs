@@ -1,4 +1,4 @@
-//! Repetition to a larger shape at the places that a csr stores. O(nnz).
+//! Repetition to a larger shape at the places that a csr or a row_sparse array stores. O(stored elements).
 
 pub mod cpu;
 #[cfg(feature = "cuda")]

@@ -2,8 +2,8 @@
 
 use super::formula::{formula_of_numbers, numbers};
 use crate::device::cuda::{Launch, Word};
-use sparse_core::ir::Attributes;
-use sparse_core::operators::{Kind, Operator};
+use sparse_core::ir::{AttributeValue, Attributes, Number};
+use sparse_core::operators::{Kind, Operator, find};
 
 /// How many attributes that are numbers a kernel takes: as many as the prelude's `numbers` has.
 const MOST_NUMBERS: usize = 4;
@@ -62,6 +62,16 @@ impl ScalarFunction {
         Some(ScalarFunction { operator, formula, operands, numbers })
     }
 
+    /// Of two elements the first one times a number.
+    pub(crate) fn first_times(number: f64) -> Option<Self> {
+        let operator = find("scale_gradient")?;
+        let mut attributes = Attributes::default();
+        attributes.set("factor", AttributeValue::Number(Number(number)));
+        let numbers = Numbers::new(operator, &attributes)?;
+        let (formula, operands) = ("x * factor", ["x", "y"]);
+        Some(ScalarFunction { operator, formula, operands, numbers })
+    }
+
     /// The words of a text: the formula, and its variables in the order of the operands.
     pub(crate) fn words(&self) -> [(&'static str, Word); 3] {
         [
@@ -93,7 +103,6 @@ impl ScalarFunction {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sparse_core::ir::AttributeValue;
     use sparse_core::operators::{AttributeKind, all};
 
     #[test]
@@ -103,8 +112,7 @@ mod tests {
             let mut attributes = Attributes::default();
             for attribute in operator.attributes {
                 if attribute.kind == AttributeKind::Number(None) {
-                    attributes
-                        .set(attribute.name, AttributeValue::Number(sparse_core::ir::Number(0.5)));
+                    attributes.set(attribute.name, AttributeValue::Number(Number(0.5)));
                 }
             }
             let function = ScalarFunction::new(operator, &attributes);

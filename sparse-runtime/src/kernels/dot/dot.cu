@@ -72,7 +72,21 @@ extern "C" __global__ void at_pattern(const u64 *__restrict__ starts, const u64 
     }
 }
 
-// The same by the rows of the right side that are stored, over which is summed: `rows` has their
+// The same at the rows that an array stores: each element is the product of a row of the left side and one of the right. `rows` has their
+// numbers, nothing where all are stored.
+extern "C" __global__ void at_rows(const u64 *__restrict__ rows, const REAL *__restrict__ left, u64 left_row, u64 left_column,
+                                   const REAL *__restrict__ right, u64 row_step, u64 column_step, u64 n_summed,
+                                   u64 n_columns, REAL *__restrict__ out, u64 n) {
+    u64 at = thread_id();
+    if (at >= n) return;
+    u64 row = rows ? rows[at / n_columns] : at / n_columns, column = at % n_columns;
+    REAL sum = 0;
+    for (u64 summed = 0; summed < n_summed; summed++)
+        sum += left[row * left_row + summed * left_column] * right[column * row_step + summed * column_step];
+    out[at] = sum;
+}
+
+// The product at the entries of a csr by the rows of the right side that are stored, over which is summed: `rows` has their
 // numbers.
 extern "C" __global__ void at_pattern_by_stored_rows(const u64 *__restrict__ starts, const u64 *__restrict__ ends,
                                                      const ID *__restrict__ columns, const REAL *__restrict__ left,

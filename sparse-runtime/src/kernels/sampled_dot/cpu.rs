@@ -1,6 +1,6 @@
 //! Products at a pattern on the CPU.
 
-use crate::formats::{Csr, CsrView, DenseView, RowSparseView};
+use crate::formats::{Csr, CsrView, DenseView, RowSparse, RowSparseView};
 use crate::kernels::Context;
 use crate::kernels::features::Entries;
 use sparse_core::element::Float;
@@ -63,6 +63,32 @@ pub fn dense_row_sparse_csr<T: Float>(
     at_pattern(out, like, |row, column| {
         let each = rhs.iter_rows();
         each.map(|(at, y)| lhs.at(row, at).widen() * y[column].widen()).sum()
+    });
+}
+
+/// Of two dense matrices at the rows that a row_sparse array stores.
+pub fn dense_dense_row_sparse<T: Float>(
+    out: &mut RowSparse<T>,
+    lhs: DenseView<'_, T>,
+    rhs: DenseView<'_, T>,
+    like: RowSparseView<'_, T>,
+    transpose_lhs: bool,
+    transpose_rhs: bool,
+    _context: &mut Context,
+) {
+    let inner = if transpose_lhs { lhs.shape().n_rows() } else { lhs.shape().row_size() };
+    let (lhs, rhs) = (Strided::new(lhs, transpose_lhs), Strided::new(rhs, !transpose_rhs));
+    let n_cols = like.shape().row_size();
+    out.rebuild(*like.shape(), |ids, values| {
+        for (row, _) in like.iter_rows() {
+            ids.push(row as u64);
+            let product = |column: usize| {
+                let each =
+                    (0..inner).map(|at| lhs.at(row, at).widen() * rhs.at(column, at).widen());
+                T::narrow(each.sum())
+            };
+            values.extend((0..n_cols).map(product));
+        }
     });
 }
 

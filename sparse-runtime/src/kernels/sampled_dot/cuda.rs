@@ -1,7 +1,7 @@
 //! Products at a pattern on a GPU.
 
 use crate::device::cuda::Cuda;
-use crate::formats::{Csr, CsrView, DenseView, RowSparseView};
+use crate::formats::{Csr, CsrView, DenseView, RowSparse, RowSparseView};
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::kernels::dot;
 
@@ -45,4 +45,17 @@ pub fn dense_row_sparse_csr<T: GpuFloat>(
     } else {
         dot::cuda::at_pattern_by_stored_rows(out, (lhs, transpose_lhs), rhs, like, context);
     }
+}
+
+/// Of two dense matrices at the rows that a row_sparse array stores.
+pub fn dense_dense_row_sparse<T: GpuFloat>(
+    out: &mut RowSparse<T, Cuda>,
+    lhs: DenseView<'_, T, Cuda>,
+    rhs: DenseView<'_, T, Cuda>,
+    like: RowSparseView<'_, T, Cuda>,
+    transpose_lhs: bool,
+    transpose_rhs: bool,
+    context: &mut CudaContext,
+) {
+    dot::cuda::at_rows(out, (lhs, transpose_lhs), (rhs, transpose_rhs), like, context);
 }

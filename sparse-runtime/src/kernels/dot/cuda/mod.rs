@@ -11,7 +11,9 @@ pub use stored::{
     dense_csr_transposed, dense_row_sparse, dense_row_sparse_transposed, row_sparse_dense,
     row_sparse_transposed_dense, row_sparse_transposed_row_sparse,
 };
-pub(in crate::kernels) use stored::{add_to_rows, at_pattern, at_pattern_by_stored_rows, outer};
+pub(in crate::kernels) use stored::{
+    add_to_rows, at_pattern, at_pattern_by_stored_rows, at_rows, outer,
+};
 
 use super::cpu::{by_rows, product_shape};
 use crate::device::cuda::{

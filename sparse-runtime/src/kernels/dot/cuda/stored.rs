@@ -7,7 +7,7 @@ use super::{
 };
 use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Destination, Gpu, Launch};
 use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView, Shape, fits_u32};
-use crate::kernels::cuda::row_lists::Stored;
+use crate::kernels::cuda::row_lists::{Stored, store_rows_of};
 use crate::kernels::cuda::{CudaContext, GpuFloat, Rows};
 use crate::kernels::dot::cpu::{by_rows, product_shape};
 use sparse_core::element::Factor;
@@ -287,7 +287,32 @@ pub(in crate::kernels) fn at_pattern<T: GpuFloat>(
     });
 }
 
-/// The same by the rows over which is summed: those that the right side stores.
+/// The product of two dense matrices at the rows that an array stores.
+pub(in crate::kernels) fn at_rows<T: GpuFloat>(
+    out: &mut RowSparse<T, Cuda>,
+    (lhs, transpose_lhs): (DenseView<'_, T, Cuda>, bool),
+    (rhs, transpose_rhs): (DenseView<'_, T, Cuda>, bool),
+    like: RowSparseView<'_, T, Cuda>,
+    context: &mut CudaContext,
+) {
+    let gpu = context.gpu();
+    gpu.attempt(out, |out| {
+        let left = Matrix::new(lhs, transpose_lhs);
+        let right = Matrix::of(rhs.shape(), rhs.values(), !transpose_rhs);
+        let (shape, (rows, _)) = (*like.shape(), like.stored_on_gpu());
+        let out = store_rows_of(gpu, out, shape, like)?;
+        let words = words(T::TYPE.name(), T::TYPE.name(), "u32", Groups::for_columns(1));
+        let launch = Launch::new(gpu, gpu.kernel(&unit(&words), "at_rows")?).reads(rows);
+        let launch = right.read_by(left.read_by(launch)).size(left.n_cols);
+        let launch = launch.size(shape.row_size().max(1)).writes(out).size(out.len());
+        // SAFETY: the rows of `like` are those of the left side, its columns rows of the right one,
+        // and `out` has its rows.
+        unsafe { launch.launch(Blocks::of(out.len(), THREADS as usize, THREADS)) }
+    });
+}
+
+/// The product at the entries of a csr by the rows over which is summed: those that the right side
+/// stores.
 pub(in crate::kernels) fn at_pattern_by_stored_rows<T: GpuFloat>(
     out: &mut Csr<T, Cuda>,
     (lhs, transpose_lhs): (DenseView<'_, T, Cuda>, bool),
