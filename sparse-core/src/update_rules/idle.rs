@@ -1,7 +1,8 @@
 //! The idle steps made so far, any interval of which is one map.
 
 use super::maps::IdleMap;
-use super::powers::Powers;
+use super::mean_run::MeanRun;
+use super::powers::{Powers, Runs};
 use super::suffixes::Suffixes;
 use crate::element::Float;
 
@@ -210,6 +211,19 @@ impl<M: IdleMap, A: Float> IdleHistory<M, A> {
     pub fn newest_powers(&self) -> Option<(u64, &[M])> {
         let &(_, start) = self.runs.last()?;
         Some((start, self.powers.first()?))
+    }
+
+    /// The powers of the newest run's map as [runs](IdleMap::run), as far as that run is long.
+    #[inline]
+    pub fn newest_runs(&self) -> Runs<'_, A> {
+        self.powers.runs()
+    }
+
+    /// The run of so many steps of the newest run, where these are more than are tabulated one by one, and
+    /// [none of them](IdleMap::is_spent) moves a weight any more.
+    #[inline(never)]
+    pub fn newest_spent_run(&self, count: u64) -> Option<MeanRun<A>> {
+        self.powers.spent_run(count)
     }
 
     /// The first powers of the newest run's map as [scalars](IdleMap::scalar), from the power 0 on, which changes nothing; none where it is no

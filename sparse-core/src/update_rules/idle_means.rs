@@ -23,10 +23,11 @@
 //! with `α`, `V` and `T` the mean, the variance and the third central moment. So the run is a step of rate `M₀ · A` at a root that has
 //! shrunk by `A`. That is exact for one step and where `x` is 0 or infinite; else its relative error is about `6 · x · V² / (α · (α + x)⁴)`,
 //! below 1e-8 for any run and any weight at `β₁ = 0.9` and `β₂ = 0.999`. A run whose error may be above 2⁻²² for a weight is made in pieces, see
-//! [`Along::make`]. Where `x · V / α³` is below that already, one place is enough: `A = α`.
+//! [`Along::make`]. Where it is not, a [`MeanRun`] has all that a row asks for.
 
 use super::IdleHistory;
 use super::maps::IdleMap;
+use super::mean_run::MeanRun;
 use crate::element::Float;
 
 /// The relative error of a run as one step, as far as it is estimated, from which on the run is made in pieces.
@@ -70,27 +71,43 @@ impl MeanMap {
         }
     }
 
-    /// What is taken off a weight with this mean and mean square; `None` where that may be wrong by more than [`TOLERANCE`].
-    ///
-    /// `is_near`: the steps of any run that count are [near its start](are_near).
-    #[inline(always)]
-    fn moved(&self, mean: f64, square: f64, epsilon: f64, is_near: bool) -> Option<f64> {
-        let [zeroth, first, second, _] = self.moments;
-        let root = square.sqrt();
-        // M₀² · V. Where x is small, so is what the variance does, about x · V / α³ of it: one
-        // place is enough.
-        let spread = second * zeroth - first * first;
-        let one_place = epsilon * spread * zeroth <= TOLERANCE * root * (first * first * first);
-        if one_place && zeroth > 0.0 && (is_near || self.root >= 0.5) {
-            return Some(mean * zeroth * first / (first * root + epsilon * zeroth));
+    /// The same in the numbers of the weights: `is_near` says that the steps of any run that count are [near its start](are_near).
+    pub(super) fn as_run<T: Float>(&self, is_near: bool) -> MeanRun<T> {
+        /// The error of two places is `6 · x · V² / (α · (α + x)⁴)`, which is largest at `x = α / 3`: this of `V² / α⁴`.
+        const LARGEST_ERROR: f64 = 6.0 * 27.0 / 256.0;
+        let still = MeanRun::still(self.scale, [self.decays[1], self.root * self.root]);
+        let [sum, first, ..] = self.moments;
+        if sum == 0.0 && first == 0.0 {
+            return still;
         }
-        self.moved_by_two(mean, root, epsilon, is_near)
+        if !self.is_valid(is_near) {
+            return MeanRun::never();
+        }
+        let [place, second, third] = [1, 2, 3].map(|power| self.moments[power] / sum);
+        let spread = second - place * place;
+        let run = MeanRun { rate: T::of(sum), place: T::of(place), ..still };
+        if spread <= NO_VARIANCE * second {
+            return run;
+        }
+        let skew = third - place * (3.0 * second - 2.0 * place * place);
+        let (square, fourth) = (spread * spread, (place * place) * (place * place));
+        let is_always_right = LARGEST_ERROR * square <= TOLERANCE * fourth;
+        // Where x is small, the error is below 6 · x · V² / α⁵.
+        let least_root =
+            if is_always_right { 0.0 } else { 6.0 * square / (TOLERANCE * fourth * place) };
+        MeanRun {
+            spread: T::of(spread),
+            far: T::of(place + skew / spread),
+            least_root: T::of(least_root),
+            ..run
+        }
     }
 
-    /// [`moved`](Self::moved) by two places.
+    /// What is taken off a weight with this mean and the root of its mean square, by two places; `None` where that may be wrong by more than
+    /// [`TOLERANCE`].
     #[cold]
     #[inline(never)]
-    fn moved_by_two(&self, mean: f64, root: f64, epsilon: f64, is_near: bool) -> Option<f64> {
+    fn moved(&self, mean: f64, root: f64, epsilon: f64, is_near: bool) -> Option<f64> {
         let [sum, ..] = self.moments;
         // Also of a weight that has had no gradient, whose steps may be too many for the moments.
         if mean == 0.0 || sum == 0.0 {
@@ -128,7 +145,7 @@ impl MeanMap {
 /// Whether `β₁` is so far below `√β₂` that the steps of a run that count are near its start. Elsewhere those of a long run, at roots that have all
 /// but vanished, weigh more than the estimate of the error knows.
 #[inline(always)]
-fn are_near([of_mean, of_square]: [f64; 2]) -> bool {
+pub(super) fn are_near([of_mean, of_square]: [f64; 2]) -> bool {
     let fourth = of_square.powi(4);
     of_mean * of_mean <= fourth * fourth * of_square
 }
@@ -147,11 +164,12 @@ pub(super) struct Along {
 }
 
 impl Along {
-    /// Makes a run of idle steps. False, and nothing done, where it is to be made in pieces.
+    /// Makes a run of idle steps by two places. False, and nothing done, where it is to be made in pieces.
     #[inline(always)]
     pub(super) fn try_run(&mut self, map: &MeanMap) -> bool {
         let scaled = map.scale * self.weight;
-        let moved = match map.moved(self.mean, self.square, self.epsilon, are_near(self.betas)) {
+        let root = self.square.sqrt();
+        let moved = match map.moved(self.mean, root, self.epsilon, are_near(self.betas)) {
             Some(moved) => moved,
             None if self.bound(map) <= self.least * scaled.abs() => 0.0,
             None => return false,
@@ -229,8 +247,15 @@ impl Along {
 macro_rules! idle_along_mean {
     () => {
         #[inline(always)]
+        fn try_run(&self, run: &super::MeanRun<T>, weight: &mut T, state: &mut [T; 2]) -> bool {
+            run.make(self.epsilon, weight, state)
+        }
+
+        #[inline(always)]
         fn try_idle(&self, map: &MeanMap, weight: &mut T, state: &mut [T; 2]) -> bool {
-            self.along(weight, state, |along| along.try_run(map))
+            let run = map.as_run(super::idle_means::are_near(self.betas()));
+            run.make(self.epsilon, weight, state)
+                || self.along(weight, state, |along| along.try_run(map))
         }
 
         #[inline]
@@ -320,6 +345,34 @@ impl IdleMap for MeanMap {
     /// Of means that are still 0.
     fn spares_fresh(&self) -> bool {
         self.scale == 1.0
+    }
+
+    const HAS_RUNS: bool = true;
+
+    fn run<A: Float>(&self, one: &MeanMap) -> MeanRun<A> {
+        MeanMap::as_run(self, are_near([one.decays[1], one.root * one.root]))
+    }
+
+    /// What is added to a moment is less than half a unit in its last place.
+    fn is_spent(&self) -> bool {
+        const NOTHING: f64 = 1.0 / (1u64 << 60) as f64;
+        self.scale == 1.0 && self.decays[0] <= NOTHING && self.root <= 1.0
+    }
+
+    #[inline(always)]
+    fn mean(&self) -> f64 {
+        self.decays[1]
+    }
+
+    #[inline(always)]
+    fn root(&self) -> f64 {
+        self.root
+    }
+
+    /// The higher digit's steps first: after those that are spent, the lower's add nothing.
+    #[inline]
+    fn of_digits(high: &MeanMap, low: &MeanMap) -> MeanMap {
+        low.after(high)
     }
 }
 

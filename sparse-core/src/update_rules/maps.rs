@@ -1,5 +1,6 @@
 //! What a run of steps without gradient does to a weight and its state, as maps that compose.
 
+use super::mean_run::MeanRun;
 use crate::element::Float;
 use std::fmt::Debug;
 
@@ -54,6 +55,39 @@ pub trait IdleMap: Copy + PartialEq + Debug + Send + Sync + 'static {
     #[inline(always)]
     fn of_scalar([_, _]: [f64; 2]) -> Self {
         Self::IDENTITY
+    }
+
+    /// True where [`run`](Self::run) may be one that rows are settled by.
+    const HAS_RUNS: bool = false;
+
+    /// The map in the few numbers that most rows are settled by. `one` is the map of the first of its steps.
+    fn run<A: Float>(&self, one: &Self) -> MeanRun<A> {
+        let _ = one;
+        MeanRun::never()
+    }
+
+    /// Whether steps after these, with the same map each, move no weight any further: then the [runs](Self::run) of more
+    /// of them differ in what they make of the state alone.
+    fn is_spent(&self) -> bool {
+        false
+    }
+
+    /// What the map multiplies a mean with, of a map that has [runs](Self::run).
+    #[inline(always)]
+    fn mean(&self) -> f64 {
+        1.0
+    }
+
+    /// What the map multiplies the root of a mean square with, of a map that has [runs](Self::run).
+    #[inline(always)]
+    fn root(&self) -> f64 {
+        1.0
+    }
+
+    /// Two powers of one map as one: the higher digit's and the lower's.
+    #[inline]
+    fn of_digits(high: &Self, low: &Self) -> Self {
+        high.after(low)
     }
 
     /// False where the map may change a weight that has never had a gradient, or its state. False is always right; true

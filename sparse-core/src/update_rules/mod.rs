@@ -25,9 +25,11 @@ mod idle;
 mod idle_means;
 mod lamb;
 mod maps;
+mod mean_run;
 mod means;
 mod nadam;
 mod names;
+
 mod powers;
 mod racing;
 mod recurrence;
@@ -57,8 +59,10 @@ pub use idle::IdleHistory;
 pub use idle_means::MeanMap;
 pub use lamb::{Lamb, LambStep};
 pub use maps::{DriftMap, IdleMap, MatrixMap, ScaleMap, ShrinkMap};
+pub use mean_run::MeanRun;
 pub use nadam::{Nadam, NadamStep};
 pub use names::{NAMES, RuleVisitor, UnknownRule, with_rule};
+pub use powers::Runs;
 pub use racing::Racing;
 pub use recurrence::{
     IdleRecurrence, MOST_IDLE_NUMBERS, MOST_NUMBERS, NormRecurrence, Recurrence, RowRecurrence,
@@ -428,6 +432,14 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
     fn try_idle(&self, map: &Self::Idle, weight: &mut T, state: &mut Self::State) -> bool {
         self.apply_idle(map, weight, state);
         true
+    }
+
+    /// Makes a [run](IdleMap::run), to the bits of [`try_idle`](Self::try_idle) by its map. False, and nothing done,
+    /// of a weight that this is not right for.
+    #[inline(always)]
+    fn try_run(&self, run: &MeanRun<T>, weight: &mut T, state: &mut Self::State) -> bool {
+        let _ = (run, weight, state);
+        false
     }
 
     /// Makes some of the idle steps of a history, from one up to another, which is not before its newest run, where their map is

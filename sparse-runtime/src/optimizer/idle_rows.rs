@@ -3,8 +3,11 @@
 use super::cursor::RowCursor;
 use super::rows::{IdleOf, StateOf, StepOf, UpdateKind, on_weight};
 use sparse_core::element::Float;
-use sparse_core::update_rules::{Step, UpdateRule};
+use sparse_core::update_rules::{MeanRun, Step, UpdateRule};
 use std::slice;
+
+/// Weights that are changed at once.
+const TOGETHER: usize = 8;
 
 impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
     /// True where an update of the [usual](Self::without_options) step may be made in [two parts](Step::begin), each of which stores a weight
@@ -29,6 +32,73 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
                 in_pieces(weight, state);
             }
         };
+        // SAFETY: promised by the caller.
+        unsafe { self.change_each(row, idle) };
+    }
+
+    /// What idle steps do to a row, as a [run](sparse_core::update_rules::IdleMap::run); `otherwise` makes them on a weight
+    /// that this is not right for.
+    ///
+    /// # Safety
+    ///
+    /// `row < n_rows`.
+    #[inline(always)]
+    pub(super) unsafe fn idle_by_run(
+        self,
+        row: usize,
+        run: &MeanRun<T::Accumulator>,
+        otherwise: impl Fn(&mut T::Accumulator, &mut StateOf<R, T>),
+    ) {
+        let idle = |weight: &mut T::Accumulator, state: &mut StateOf<R, T>| {
+            if !self.step.try_run(run, weight, state) {
+                otherwise(weight, state);
+            }
+        };
+        if !K::BESIDE || Self::BY_ROW || self.places.row_size < TOGETHER {
+            // SAFETY: promised by the caller.
+            return unsafe { self.change_each(row, idle) };
+        }
+        let size = self.places.row_size;
+        // SAFETY: promised by the caller; the invariant. Weights and states do not overlap, and
+        // nothing else refers to them for the length of this call.
+        let (weights, states) = unsafe {
+            let states = slice::from_raw_parts_mut(self.places.states(row), size);
+            (slice::from_raw_parts_mut(self.places.weights(row), size), states)
+        };
+        let (weights, last_weights) = weights.as_chunks_mut::<TOGETHER>();
+        let (states, last_states) = states.as_chunks_mut::<TOGETHER>();
+        for (weights, states) in weights.iter_mut().zip(states) {
+            // Copies, which are vectors.
+            let (mut new_weights, mut new_states, mut right) = (*weights, *states, true);
+            for place in 0..TOGETHER {
+                on_weight(&mut new_weights[place], |weight| {
+                    right &= self.step.try_run(run, weight, &mut new_states[place]);
+                });
+            }
+            if right {
+                (*weights, *states) = (new_weights, new_states);
+            } else {
+                for (weight, state) in weights.iter_mut().zip(states) {
+                    on_weight(weight, |weight| idle(weight, state));
+                }
+            }
+        }
+        for (weight, state) in last_weights.iter_mut().zip(last_states) {
+            on_weight(weight, |weight| idle(weight, state));
+        }
+    }
+
+    /// Changes each weight of a row, with its state.
+    ///
+    /// # Safety
+    ///
+    /// `row < n_rows`.
+    #[inline(always)]
+    unsafe fn change_each(
+        self,
+        row: usize,
+        change: impl Fn(&mut T::Accumulator, &mut StateOf<R, T>),
+    ) {
         let size = self.places.row_size;
         // SAFETY: promised by the caller; the invariant. Weights and states do not overlap, and
         // nothing else refers to them for the length of this call.
@@ -37,11 +107,11 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
             if K::BESIDE || self.places.has_states {
                 let states = slice::from_raw_parts_mut(self.places.states(row), size);
                 for (weight, state) in weights.iter_mut().zip(states) {
-                    on_weight(weight, |weight| idle(weight, state));
+                    on_weight(weight, |weight| change(weight, state));
                 }
             } else {
                 for weight in weights {
-                    on_weight(weight, |weight| idle(weight, &mut Default::default()));
+                    on_weight(weight, |weight| change(weight, &mut Default::default()));
                 }
             }
         }

@@ -57,6 +57,8 @@ mod reduction;
 mod reserve;
 mod rows;
 mod samples;
+#[cfg(target_arch = "x86_64")]
+mod settle_sixteen;
 mod settling;
 mod shared;
 #[cfg(target_arch = "x86_64")]

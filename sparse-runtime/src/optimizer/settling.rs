@@ -3,11 +3,11 @@
 use super::cursor::{ReadRows, RowCursor};
 use super::last_steps::LastSteps;
 use super::memory::has_last_beside;
-use super::rows::{HistoryOf, IdleOf, StateOf, UpdateKind};
+use super::rows::{HistoryOf, IdleOf, StateOf, StepOf, UpdateKind};
 use super::touched::TouchedRows;
 use crate::formats::ColumnId;
 use sparse_core::element::Float;
-use sparse_core::update_rules::{IdleHistory, IdleMap, Step, UpdateRule};
+use sparse_core::update_rules::{IdleHistory, IdleMap, MeanRun, Runs, Step, UpdateRule};
 
 /// Up to which step each row of a parameter is settled, during a step. By value, as [`RowCursor`] is: a loop keeps in registers what it
 /// asks for every row.
@@ -207,6 +207,23 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
         unsafe { self.settle_by(self.missed, cursor, row, true) };
     }
 
+    /// [`settle`](Self::settle), out of the way of a loop that seldom has to.
+    ///
+    /// # Safety
+    ///
+    /// As there, of rows that settle.
+    #[cold]
+    #[inline(never)]
+    pub(super) unsafe fn settle_apart<K: UpdateKind>(
+        &mut self,
+        cursor: RowCursor<'_, R, T, K>,
+        row: usize,
+        updated: bool,
+    ) {
+        // SAFETY: promised by the caller.
+        unsafe { self.settle_by(self.missed, cursor, row, updated) };
+    }
+
     /// What [`settled_weight`](Self::settled_weight) asks in this step.
     #[inline(always)]
     pub(crate) fn scalars(&self) -> &'a [[T::Accumulator; 2]] {
@@ -273,7 +290,12 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
             return;
         }
         let known = Missed { scalars: &[], ..self.missed };
-        for id in ids {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: promised by the caller; rows settle, as asked above.
+        let done = unsafe { self.settle_sixteens(cursor, ids, updated) };
+        #[cfg(not(target_arch = "x86_64"))]
+        let done = 0;
+        for id in &ids[done..] {
             // SAFETY: promised by the caller.
             unsafe { self.settle_by(known, cursor, id.at(), updated) };
         }
@@ -334,6 +356,8 @@ pub(super) struct Missed<'a, R: UpdateRule, T: Float> {
     history: &'a HistoryOf<R, T>,
     /// The first powers of the newest run of equal maps, which begins `first` steps after `base`.
     known: &'a [IdleOf<R, T>],
+    /// The same as [runs](IdleMap::run), from the power 0 on.
+    runs: &'a [MeanRun<T::Accumulator>],
     /// The same of [scalar](IdleMap::scalar) maps, from the power 0 on, and more of them.
     scalars: &'a [[T::Accumulator; 2]],
     /// These change nothing, as where a mean gradient is gathered.
@@ -371,9 +395,10 @@ impl<'a, R: UpdateRule, T: Float> Missed<'a, R, T> {
         // Not by the scalars: a power that is rounded to 1 is not that of a map that changes
         // nothing.
         let rests = !scalars.is_empty() && known.first() == Some(&IdleMap::IDENTITY);
-        let known = if scalars.is_empty() { known } else { &[] };
+        let runs = history.newest_runs().first;
+        let known = if scalars.is_empty() && runs.is_empty() { known } else { &[] };
         let first = u32::try_from(start.saturating_sub(base)).unwrap_or(u32::MAX);
-        Missed { history, known, scalars, rests, first, base, now }
+        Missed { history, known, runs, scalars, rests, first, base, now }
     }
 
     /// The same where no maps are tabulated as scalars, so that the compiler knows it.
@@ -439,6 +464,28 @@ impl<'a, R: UpdateRule, T: Float> Missed<'a, R, T> {
             }
             return Gap::Short;
         }
+        if IdleOf::<R, T>::HAS_RUNS && last > self.first {
+            if last >= self.now {
+                return Gap::None;
+            }
+            let long;
+            let run = match self.tabulated_run(last) {
+                Some(run) => Some(run),
+                None => {
+                    long = self.spent_run(last);
+                    long.as_ref()
+                }
+            };
+            if let Some(run) = run {
+                // SAFETY: promised by the caller.
+                unsafe {
+                    cursor.idle_by_run(row, run, |weight, state| {
+                        self.make_one(&cursor.step, last - 1, weight, state);
+                    });
+                }
+                return Gap::Short;
+            }
+        }
         // 1 less than the steps missed: no power where there are none.
         let power = (self.now - 1).wrapping_sub(last) as usize;
         // The map is used where it lies: a copy would be put together, and waited for.
@@ -462,6 +509,32 @@ impl<'a, R: UpdateRule, T: Float> Missed<'a, R, T> {
         Gap::Long
     }
 
+    /// The [run](IdleMap::run) of the steps that a row has missed of which this is `last`, where it is tabulated.
+    #[inline(always)]
+    pub(super) fn tabulated_run(self, last: u32) -> Option<&'a MeanRun<T::Accumulator>> {
+        // Of a row that is ahead of this step, more than are tabulated.
+        let missed = self.now.wrapping_sub(last) as usize;
+        if last <= self.first {
+            return None;
+        }
+        self.runs.get(missed)
+    }
+
+    /// The same of more steps than are tabulated.
+    #[inline(always)]
+    pub(super) fn spent_run(self, last: u32) -> Option<MeanRun<T::Accumulator>> {
+        if last <= self.first || last >= self.now {
+            return None;
+        }
+        self.history.newest_spent_run(u64::from(self.now - last))
+    }
+
+    /// The runs of the newest steps, and the `last` of a row above which it may have missed none but those.
+    #[inline(always)]
+    pub(super) fn runs(self) -> (Runs<'a, T::Accumulator>, u32) {
+        (self.history.newest_runs(), self.first)
+    }
+
     /// Makes on a row the idle steps from `settled` steps after `base` on, of which this is the map.
     ///
     /// # Safety
@@ -481,6 +554,23 @@ impl<'a, R: UpdateRule, T: Float> Missed<'a, R, T> {
             cursor.idle(row, map, |weight, state| {
                 cursor.step.idle_in_pieces(self.history, steps, weight, state);
             });
+        }
+    }
+
+    /// [`make`](Self::make) of a weight that a run is not right for.
+    #[cold]
+    #[inline(never)]
+    fn make_one(
+        self,
+        step: &StepOf<R, T>,
+        settled: u32,
+        weight: &mut T::Accumulator,
+        state: &mut StateOf<R, T>,
+    ) {
+        let map = self.over(settled, self.now - 1 - settled);
+        if !step.try_idle(&map, weight, state) {
+            let steps = (self.base + u64::from(settled), self.base + u64::from(self.now) - 1);
+            step.idle_in_pieces(self.history, steps, weight, state);
         }
     }
 

@@ -3,6 +3,9 @@
 //!
 //! Each row gets the bits of an update by itself: a lane does what scalar code would.
 
+// Iterators and closures are functions of their own, which have no vectors where they are not inlined.
+#![allow(clippy::needless_range_loop)]
+
 use super::cursor::RowCursor;
 use super::rows::{StateOf, UpdateKind};
 use crate::lanes::is_f32;
@@ -12,10 +15,10 @@ use sparse_core::update_rules::{StateBlock, Step, UpdateRule};
 use std::arch::x86_64::*;
 
 /// The rows of a group.
-const TOGETHER: usize = 16;
+pub(super) const TOGETHER: usize = 16;
 
 /// Fewer rows than these are no group.
-const FEWEST: usize = 4;
+pub(super) const FEWEST: usize = 4;
 
 /// Updates rows of one weight, each with its gradient; says how many, which are the first ones. The others, and those of other types,
 /// processors and rules, are left to be updated one by one.
@@ -111,28 +114,26 @@ unsafe fn update_groups<const N: usize, R: UpdateRule, T: Float, K: UpdateKind>(
 /// There are `N` numbers, 2 or 4, at each address, and an accumulator of `T` is an `f32`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
-unsafe fn turn<const N: usize, T: Float>(
+pub(super) unsafe fn turn<const N: usize, T: Float>(
     blocks: &[*mut f32; TOGETHER],
     numbers: &mut [[T::Accumulator; TOGETHER]; N],
 ) {
     let to = numbers.as_mut_ptr().cast::<[f32; TOGETHER]>();
     // SAFETY: the caller says what is there.
     unsafe {
-        let store = |kind: usize, vector| _mm512_storeu_ps(to.add(kind).cast(), vector);
         if N == 2 {
-            let [first, second] = [0, 2].map(|at| {
-                join([0, 4, 8, 12].map(|quarter| {
-                    let low = _mm_load_sd(blocks[quarter + at].cast());
-                    _mm_castpd_ps(_mm_loadh_pd(low, blocks[quarter + at + 1].cast()))
-                }))
-            });
-            store(0, _mm512_shuffle_ps::<0x88>(first, second));
-            store(1, _mm512_shuffle_ps::<0xdd>(first, second));
+            let (first, second) = (load_pairs(blocks, 0), load_pairs(blocks, 2));
+            _mm512_storeu_ps(to.cast(), _mm512_shuffle_ps::<0x88>(first, second));
+            _mm512_storeu_ps(to.add(1).cast(), _mm512_shuffle_ps::<0xdd>(first, second));
         } else {
-            let fours = [0, 1, 2, 3]
-                .map(|at| join([0, 4, 8, 12].map(|quarter| _mm_loadu_ps(blocks[quarter + at]))));
-            for (kind, vector) in transposed(fours).into_iter().enumerate() {
-                store(kind, vector);
+            let fours = transposed([
+                load_fours(blocks, 0),
+                load_fours(blocks, 1),
+                load_fours(blocks, 2),
+                load_fours(blocks, 3),
+            ]);
+            for kind in 0..4 {
+                _mm512_storeu_ps(to.add(kind).cast(), fours[kind]);
             }
         }
     }
@@ -145,32 +146,96 @@ unsafe fn turn<const N: usize, T: Float>(
 /// As there.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
-unsafe fn turn_back<const N: usize, T: Float>(
+pub(super) unsafe fn turn_back<const N: usize, T: Float>(
     numbers: &[[T::Accumulator; TOGETHER]; N],
     blocks: &[*mut f32; TOGETHER],
 ) {
     let from = numbers.as_ptr().cast::<[f32; TOGETHER]>();
     // SAFETY: the caller says what is there.
     unsafe {
-        let load = |kind: usize| _mm512_loadu_ps(from.add(kind).cast());
+        let (first, second) = (_mm512_loadu_ps(from.cast()), _mm512_loadu_ps(from.add(1).cast()));
         if N == 2 {
-            let (weights, states) = (load(0), load(1));
-            let pairs = [_mm512_unpacklo_ps(weights, states), _mm512_unpackhi_ps(weights, states)];
-            for (at, pairs) in [0, 2].into_iter().zip(pairs) {
-                for (quarter, two) in [0, 4, 8, 12].into_iter().zip(quarters(pairs)) {
-                    let two = _mm_castps_pd(two);
-                    _mm_storel_pd(blocks[quarter + at].cast(), two);
-                    _mm_storeh_pd(blocks[quarter + at + 1].cast(), two);
-                }
-            }
+            store_pairs(blocks, 0, _mm512_unpacklo_ps(first, second));
+            store_pairs(blocks, 2, _mm512_unpackhi_ps(first, second));
         } else {
-            let fours = transposed([0, 1, 2, 3].map(load));
-            for (at, fours) in fours.into_iter().enumerate() {
-                for (quarter, block) in [0, 4, 8, 12].into_iter().zip(quarters(fours)) {
-                    _mm_storeu_ps(blocks[quarter + at], block);
-                }
+            let third = _mm512_loadu_ps(from.add(2).cast());
+            let fourth = _mm512_loadu_ps(from.add(3).cast());
+            let fours = transposed([first, second, third, fourth]);
+            for at in 0..4 {
+                store_fours(blocks, at, fours[at]);
             }
         }
+    }
+}
+
+/// The pairs of the blocks `at` and `at + 1` of each quarter of the sixteen, a quarter of the vector each.
+///
+/// # Safety
+///
+/// As [`turn`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+unsafe fn load_pairs(blocks: &[*mut f32; TOGETHER], at: usize) -> __m512 {
+    let mut quarters = [_mm_setzero_ps(); 4];
+    for quarter in 0..4 {
+        let place = 4 * quarter + at;
+        // SAFETY: the caller says what is there.
+        let (low, high) = unsafe {
+            let low = _mm_load_sd(blocks[place].cast());
+            (low, _mm_load_sd(blocks[place + 1].cast()))
+        };
+        quarters[quarter] = _mm_castpd_ps(_mm_unpacklo_pd(low, high));
+    }
+    join(quarters)
+}
+
+/// Writes what [`load_pairs`] has read.
+///
+/// # Safety
+///
+/// As [`turn`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+unsafe fn store_pairs(blocks: &[*mut f32; TOGETHER], at: usize, pairs: __m512) {
+    let pairs = quarters(pairs);
+    for quarter in 0..4 {
+        let (place, two) = (4 * quarter + at, _mm_castps_pd(pairs[quarter]));
+        // SAFETY: the caller says what is there.
+        unsafe {
+            _mm_storel_pd(blocks[place].cast(), two);
+            _mm_storeh_pd(blocks[place + 1].cast(), two);
+        }
+    }
+}
+
+/// The four numbers of the block `at` of each quarter of the sixteen.
+///
+/// # Safety
+///
+/// As [`turn`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+unsafe fn load_fours(blocks: &[*mut f32; TOGETHER], at: usize) -> __m512 {
+    let mut quarters = [_mm_setzero_ps(); 4];
+    for quarter in 0..4 {
+        // SAFETY: the caller says what is there.
+        quarters[quarter] = unsafe { _mm_loadu_ps(blocks[4 * quarter + at]) };
+    }
+    join(quarters)
+}
+
+/// Writes what [`load_fours`] has read.
+///
+/// # Safety
+///
+/// As [`turn`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+unsafe fn store_fours(blocks: &[*mut f32; TOGETHER], at: usize, fours: __m512) {
+    let fours = quarters(fours);
+    for quarter in 0..4 {
+        // SAFETY: the caller says what is there.
+        unsafe { _mm_storeu_ps(blocks[4 * quarter + at], fours[quarter]) };
     }
 }
 

@@ -287,3 +287,29 @@ fn n16_weights_that_had_no_gradient_stay() {
     assert!(step.try_idle(&map, &mut weight, &mut state));
     assert_eq!((weight, state), (0.75, [0.0; 2]));
 }
+
+/// A loop over rows looks a run up; what it finds is what the map of all steps says.
+#[test]
+fn a_tabulated_run_is_that_of_the_map() {
+    fn hold<A: Float>(rule: &Adam) {
+        let map = rule.step::<A>(0.01, 1.0, u64::MAX).idle().map().unwrap();
+        let mut history = IdleHistory::<_, A>::default();
+        history.push_many(map, 300_000);
+        let mut found = 0;
+        for count in (0..1030).chain([2047, 2048, 5000, 77_777, 1 << 18, 299_999]) {
+            let runs = history.newest_runs();
+            let run = match runs.first.get(count as usize) {
+                Some(run) => Some(*run),
+                None => history.newest_spent_run(count),
+            };
+            let Some(run) = run else { continue };
+            assert_eq!(run, history.since(300_000 - count).run(&map), "{rule:?}, {count}");
+            found += 1;
+        }
+        assert!(found >= 1024, "{found}");
+    }
+    for beta1 in [0.0, 0.5, 0.9, 0.95, 0.96, 0.99] {
+        hold::<f32>(&Adam { beta1, ..Adam::default() });
+        hold::<f64>(&Adam { beta1, ..Adam::default() });
+    }
+}
