@@ -114,7 +114,10 @@ fn functions_of_tables(graph: &Graph) -> Vec<bool> {
             let is_table = |id: &ValueId| {
                 functions[id.0] || matches!(graph.value(*id).kind, Kind::Parameter { .. })
             };
-            tables.iter().any(is_table)
+            let is_within = |id: &&ValueId| tables.contains(id);
+            // What is read in another way as well is read as a whole.
+            let otherwise = apply.operands.iter().filter(is_within).count() > tables.len();
+            !otherwise && tables.iter().any(is_table)
         });
         functions.push(function);
     }

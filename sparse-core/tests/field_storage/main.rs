@@ -71,6 +71,8 @@ fn s_tables_whose_rows_are_moved_are_read_as_a_whole() {
         "v = param row_sparse f32 [40, 1] \"Ones\"\nu = concat(w, v)\np = embedding(i, u)",
         "u = slice_axis(w, axis = 0, begin = 1)\np = embedding(i, u)",
         "u = slice(w, step = [-1])\np = embedding(i, u)",
+        "v = param(frozen) row_sparse f32 [40] \"\"\nu = outer(v, v)\na = slice_axis(w, axis = 0, begin = 0, end = 40)\nb = embedding(i, a)\n\
+         c = embedding(i, u)\ne = sum(c, axis = 1, keepdims = true)\np = add(b, e)",
     ] {
         let compiled = compiled(&format!(
             "{DATA}i = input dense u32 [n]\nw = param row_sparse f32 [40, 1] \"Ones\"\n{lines}\nl = squared_error(p, y)"
@@ -147,5 +149,22 @@ fn s_what_would_need_every_column_or_row_is_refused_at_its_operator() {
         });
         assert!(told, "{text}{:?}", errors.iter().map(|error| error.text()).collect::<Vec<_>>());
         assert!(errors.iter().all(|error| error.text().contains(" bytes")), "{text}");
+    }
+}
+
+/// What a gradient would make is a warning, or nothing, where the model allows it.
+#[test]
+fn s_a_fallback_allows_arrays_of_every_column_or_row() {
+    let of_gradients = REFUSED.iter().filter(|(lines, ..)| lines.contains("pick"));
+    for (lines, ..) in of_gradients {
+        for (fallback, n_told) in [("warn", 1), ("allow", 0)] {
+            let head = format!("model M f32 fallback = {fallback}");
+            let compiled =
+                compile(parse(&format!("{head}\n{DATA}{IDS}{lines}\nloss l\n")).unwrap());
+            assert!(compiled.errors().next().is_none(), "{lines}");
+            let told = compiled.diagnostics.iter().map(Diagnostic::text);
+            let told = told.filter(|text| text.contains("fallback: the gradient of `pick`"));
+            assert_eq!(told.count(), n_told, "{lines}");
+        }
     }
 }
