@@ -11,7 +11,7 @@ pub use sparse_runtime::*;
 /// Everything that a model's source and its training need.
 pub mod prelude {
     pub use crate::data::libsvm::{self, IndexBase};
-    pub use crate::data::{Dataset, LastBatch};
+    pub use crate::data::{Dataset, InSequence, LastBatch};
     pub use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView};
     pub use crate::initializer::{Initializer, Seed};
     pub use crate::kernels::Parallel;
@@ -32,9 +32,10 @@ pub mod prelude {
 pub mod __private {
     pub use crate::device::Cpu;
     pub use crate::emitted::{
-        check_at_zero, check_extent, check_ids, check_rank, check_result, debug_model, log_plan,
-        measure_csr, measure_dense, measure_ids, measure_row_sparse, plan, same_parameter,
-        scalar_of, shape_of, typed_ids, warn_of_fallbacks,
+        check_at_zero, check_batch_size, check_extent, check_features, check_ids, check_label,
+        check_rank, check_result, debug_model, log_plan, measure_csr, measure_dense, measure_ids,
+        measure_row_sparse, plan, same_parameter, scalar_of, shape_of, typed_ids,
+        warn_of_fallbacks,
     };
     pub use crate::formats::{
         Csr, CsrView, Dense, DenseView, IdsView, RowSparse, RowSparseView, Shape,
@@ -88,6 +89,11 @@ pub struct VarianceReductionPage;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/distributed.md")]
 pub struct DistributedPage;
+
+/// The programs on the page of the language run.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/language.md")]
+pub struct LanguagePage;
 
 /// The README's model compiles.
 #[cfg(doctest)]

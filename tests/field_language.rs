@@ -1,5 +1,6 @@
 //! Traps of the language: what looks right and trains something else is refused, with the way out.
 
+use nnz::model::ModelError;
 use nnz::prelude::*;
 use nnz::training::Progress;
 
@@ -87,4 +88,117 @@ fn l4_evaluations_scores_and_predictions_have_the_batches_of_the_model() {
     }
     checked(Sessions::new(dims! { sessions: 8 }, Seed(1)).unwrap(), 8);
     checked(Eight::new(dims! {}, Seed(1)).unwrap(), 8);
+}
+
+/// Data of `n` samples for the models of sessions.
+fn of_sessions(n: usize) -> Dataset {
+    let (x, y) = (Dense::full([n, 3], 1.0f32), Dense::full([n, 1], 2.0f32));
+    Dataset::builder().input("x", x).label("y", y).build().unwrap()
+}
+
+fn silent() -> Trainer<'static, Sgd> {
+    Trainer::new(Sgd { learning_rate: 0.1, ..Sgd::default() }).progress(Progress::Silent)
+}
+
+#[test]
+fn l10_a_loss_of_a_batch_without_labels_says_which_is_missing() {
+    let mut eight = Eight::new(dims! {}, Seed(1)).unwrap();
+    let x = Dense::full([8, 3], 1.0f32);
+    let batch = EightBatch { x: x.view(), ..Default::default() };
+    assert!(eight.forward(&batch).is_ok());
+    let error = eight.loss(&batch).unwrap_err();
+    let expected = ModelError::NoLabel { model: "Eight", label: "y", n_rows: 8 };
+    assert!(matches!(&error, Error::Model(error) if *error == expected), "{error}");
+
+    let mut nodes = Nodes::new(dims! { d: 12 }, Seed(1)).unwrap();
+    let x = Csr::zeros(12, 12);
+    let batch = NodesBatch { a: x.view(), x: x.view(), ..Default::default() };
+    assert!(nodes.forward(&batch).is_ok());
+    let mut updater = silent().updater(&nodes).unwrap();
+    for error in [
+        nodes.loss(&batch).unwrap_err(),
+        nodes.loss_and_grads(&batch).unwrap_err(),
+        nodes.train_step(&batch, &mut updater).unwrap_err(),
+    ] {
+        let text = error.to_string();
+        assert!(text.contains("the batch has no label `y`"), "{text}");
+        assert!(text.contains("one for each of the 12 samples"), "{text}");
+        assert!(text.contains("or call `forward`"), "{text}");
+    }
+
+    let data = Dataset::<f32>::builder().input("x", Dense::full([8, 3], 1.0f32)).build().unwrap();
+    let text = silent().batch_size(8).fit(&mut eight, &data).unwrap_err().to_string();
+    assert!(text.contains("add it by `.label(\"y\", values)`"), "{text}");
+    assert_eq!(silent().predict(&mut eight, &data).unwrap().values().len(), 8);
+}
+
+#[test]
+fn l10_data_of_another_width_than_the_model_names_the_call_that_mends_it() {
+    let error = |width: usize| {
+        let x = Csr::<f32>::zeros(12, width);
+        let a = Csr::zeros(12, 12);
+        let batch = NodesBatch { a: a.view(), x: x.view(), ..Default::default() };
+        let mut nodes = Nodes::new(dims! { d: 12 }, Seed(1)).unwrap();
+        let error = nodes.forward(&batch).unwrap_err();
+        let expected = ModelError::Features {
+            model: "Nodes",
+            input: "x",
+            dim: "d",
+            found: width,
+            expected: 12,
+        };
+        assert!(matches!(&error, Error::Model(error) if *error == expected), "{error}");
+        error.to_string()
+    };
+    let (fewer, more) = (error(7), error(20));
+    assert!(fewer.contains("`x` has 7 columns, but `d` is 12"), "{fewer}");
+    assert!(fewer.contains("read the data with `n_features(12)`"), "{fewer}");
+    assert!(more.contains("make the model with `dims! { d: 20 }`"), "{more}");
+    assert!(!more.contains("n_features"), "{more}");
+    // What the first one says mends it.
+    let text = b"1 1:1 3:1\n";
+    let read: libsvm::Reader<f32> = libsvm::Reader::new().index_base(IndexBase::One).n_features(12);
+    assert_eq!(
+        {
+            let read: Dataset = read.read_bytes("inline", text).unwrap();
+            read
+        }
+        .n_features(),
+        12
+    );
+}
+
+#[test]
+fn l10_a_last_batch_that_is_shorter_than_a_state_is_refused_before_the_first_step() {
+    let data = of_sessions(20);
+    let mut model = Sessions::new(dims! { sessions: 8 }, Seed(1)).unwrap();
+    let error = silent().batch_size(8).fit(&mut model, &data).unwrap_err();
+    let expected = ModelError::BatchSize {
+        model: "Sessions",
+        input: "x",
+        dim: Some("sessions"),
+        found: 4,
+        expected: 8,
+    };
+    assert!(matches!(&error, Error::Model(error) if *error == expected), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("the batch has 4 samples (`x`)"), "{text}");
+    assert!(text.contains("the model fixes 8 (`sessions`)"), "{text}");
+    assert!(text.contains("`.last_batch(LastBatch::Discard)`"), "{text}");
+    assert_eq!(model.seen.values(), [0.0; 8]);
+
+    let mut trainer = silent().batch_size(8).epochs(3).last_batch(LastBatch::Discard);
+    trainer.fit(&mut model, &data).unwrap();
+    assert_eq!(model.seen.values(), [6.0; 8]);
+
+    // Batches of another size, and a number in the source.
+    let mut eight = Eight::new(dims! {}, Seed(1)).unwrap();
+    for (batch_size, found) in [(5, 5), (8, 4)] {
+        let error = silent().batch_size(batch_size).fit(&mut eight, &data).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("the model fixes 8: train with `.batch_size(8)`"), "{text}");
+        assert!(text.contains(&format!("the batch has {found} samples")), "{text}");
+    }
+    let text = silent().score(&mut eight, &data).unwrap_err().to_string();
+    assert!(text.contains("a multiple of 8 samples"), "{text}");
 }

@@ -203,7 +203,8 @@ fn a_batch_that_does_not_fit_is_a_typed_error() {
     let batch = FusedBatch { x: x.view(), y: y.view() };
     assert_eq!(
         model.loss(&batch).unwrap_err().to_string(),
-        "model `Fused`: `x` has extent 6 on axis 1, but 7 is needed"
+        "model `Fused`: `x` has 6 columns, but `d` is 7 in this model: read the data with `n_features(7)`, \
+         which counts features that do not occur in it, or make the model with `dims! { d: 6 }`"
     );
     let mut model = Fused::new(dims! { d: 6 }, Seed(7)).unwrap();
     let short = y.view().rows(0..3).unwrap();

@@ -38,6 +38,7 @@ pub mod inspect;
 pub mod ir;
 pub mod operators;
 pub mod passes;
+pub mod readable;
 pub mod shapes;
 pub mod storage;
 pub mod update_rules;

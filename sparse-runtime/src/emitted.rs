@@ -31,6 +31,62 @@ pub fn check_extent(
     Err(ModelError::extent(model, input, axis, found, expected).into())
 }
 
+/// Compares the columns of a batch's array with a dimension of the model.
+///
+/// # Errors
+///
+/// [`ModelError::Features`].
+#[inline(always)]
+pub fn check_features(
+    model: &'static str,
+    input: &'static str,
+    dim: &'static str,
+    found: usize,
+    expected: usize,
+) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(ModelError::features(model, input, dim, found, expected).into())
+}
+
+/// Compares the samples of a batch with those that the model fixes.
+///
+/// # Errors
+///
+/// [`ModelError::BatchSize`].
+#[inline(always)]
+pub fn check_batch_size(
+    model: &'static str,
+    input: &'static str,
+    dim: Option<&'static str>,
+    found: usize,
+    expected: usize,
+) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(ModelError::batch_size(model, input, dim, found, expected).into())
+}
+
+/// Refuses a batch of `n_rows` samples whose label has `found`, none at all.
+///
+/// # Errors
+///
+/// [`ModelError::NoLabel`].
+#[inline(always)]
+pub fn check_label(
+    model: &'static str,
+    label: &'static str,
+    found: Option<usize>,
+    n_rows: usize,
+) -> Result<()> {
+    if found.unwrap_or(0) > 0 || n_rows == 0 {
+        return Ok(());
+    }
+    Err(ModelError::no_label(model, label, n_rows).into())
+}
+
 /// Compares the rank of a batch's array.
 ///
 /// # Errors

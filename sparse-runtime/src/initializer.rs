@@ -48,7 +48,7 @@ pub enum Initializer {
 }
 
 /// An initializer has senseless numbers.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InitializerError {
     /// A number is NaN or infinite.

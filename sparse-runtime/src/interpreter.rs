@@ -15,7 +15,7 @@ use sparse_core::storage::{ElementType, Storage};
 use std::collections::HashMap;
 
 /// Why a graph could not be run.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InterpreterError {
     /// The graph did not compile.
@@ -113,6 +113,13 @@ impl<T: Float> Values<'_, T> {
         let mut gradients = self.graph.gradients.iter();
         let (_, gradient) = gradients.find(|(id, _)| self.graph.label(*id) == parameter)?;
         self.get(*gradient)
+    }
+
+    /// What a state becomes after the batch, by its name. The state itself is what was given.
+    pub fn updated(&self, state: &str) -> Option<&Array<T>> {
+        let mut updates = self.graph.updates.iter();
+        let update = updates.find(|update| self.graph.label(update.state) == state)?;
+        self.get(update.value)
     }
 
     /// The sum of the losses.
@@ -347,6 +354,39 @@ output p = p
         assert_eq!(w.values(), [1.25 / 2.0, (2.0 * 1.25 + 3.0 * 1.75) / 2.0]);
         let Some(Array::Dense(b)) = values.gradient("b") else { panic!("dense") };
         assert_eq!(b.values(), [1.5]);
+    }
+
+    #[test]
+    fn l3_a_state_is_read_as_it_was_and_updated_after_the_batch() {
+        let text = "\
+model M f64
+x = input dense f64 [n, 2]
+m = param(frozen) dense f64 [2] \"Zeros\"
+c = subtract(x, m)
+h = multiply(m, 0.5)
+s = mean(x, axis = 0)
+t = multiply(s, 0.5)
+u = add(h, t)
+update m = u
+output c = c
+";
+        let compiled = compile(parse(text).unwrap());
+        let mut inputs = HashMap::from([
+            ("x".to_owned(), Array::Dense(Dense::from_rows(&[[1.0, 2.0], [3.0, 6.0]]))),
+            ("m".to_owned(), Array::Dense(vec![0.0, 0.0].into())),
+        ]);
+        for (centred, mean) in
+            [([1.0, 2.0, 3.0, 6.0], [1.0, 2.0]), ([0.0, 0.0, 2.0, 4.0], [1.5, 3.0])]
+        {
+            let values = evaluate(&compiled, &inputs).unwrap();
+            let Some(Array::Dense(found)) = values.output("c") else { panic!("dense") };
+            assert_eq!(found.values(), centred);
+            let Some(Array::Dense(found)) = values.updated("m") else { panic!("dense") };
+            assert_eq!(found.values(), mean);
+            assert!(values.updated("x").is_none());
+            let found = found.clone();
+            inputs.insert("m".to_owned(), Array::Dense(found));
+        }
     }
 
     #[test]

@@ -138,7 +138,7 @@ pub struct Scorer<M: Model> {
 }
 
 impl<M: Model> Scorer<M> {
-    /// The outputs for a batch.
+    /// The outputs for a batch. States of the model stay as they are.
     ///
     /// # Errors
     ///
@@ -146,6 +146,18 @@ impl<M: Model> Scorer<M> {
     #[inline]
     pub fn forward(&mut self, batch: &M::Batch<'_>) -> Result<&M::Outputs> {
         self.model.forward(batch)
+    }
+
+    /// The outputs for a batch; then the states of the model become what the batch makes of them,
+    /// for this scorer alone: each scorer has a sequence of its own, which begins with the states
+    /// of the predictor.
+    ///
+    /// # Errors
+    ///
+    /// As [`Model::forward_carrying`].
+    #[inline]
+    pub fn forward_carrying(&mut self, batch: &M::Batch<'_>) -> Result<&M::Outputs> {
+        self.model.forward_carrying(batch)
     }
 
     /// The first output for one row of entries, of a model whose one input is csr: columns that ascend, and their values.

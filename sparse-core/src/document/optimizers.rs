@@ -12,7 +12,9 @@ pub(super) fn page() -> Page {
          `train --optimizer sgd --learning-rate 0.1`. A row_sparse gradient is applied as `lazy_update` says. `Exact`, the default, is the \
          mathematics of the dense update at the cost of the rows touched: what idle steps (those of a row without a gradient) do is \
          made up for in closed form; rules without one refuse it and take `Touched` (only the rows of the gradient change) or `Dense` \
-         (all rows, at every step).\n\n",
+         (all rows, at every step).\n\n\
+         The rate is the field `learning_rate` of every rule. There is no `lr`: rustc proposes for an unknown field the one that is spelt most like \
+         it, which for `lr` is `l1`, another hyperparameter. `nnz::prelude` has the rules, and `..Sgd::default()` the fields that are left out.\n\n",
     );
     text.push_str(&table(&["rule", "state of a weight", "`Exact`"], &each(|| Row)));
     text.push_str(

@@ -37,6 +37,12 @@ pub struct Plan {
     pub forward: Vec<ValueId>,
     /// The values to compute for the outputs and the loss, in order.
     pub loss: Vec<ValueId>,
+    /// The values to compute for the outputs and the updates of states, in order: none where there
+    /// are no states.
+    pub forward_carrying: Vec<ValueId>,
+    /// The values to compute for the outputs, the loss and the updates of states, in order: none
+    /// where there are no states.
+    pub loss_carrying: Vec<ValueId>,
     /// The values to compute for outputs, loss, updates of states and gradients, in order.
     pub all: Vec<ValueId>,
 }
@@ -45,21 +51,27 @@ pub struct Plan {
 /// operators as `chains` says.
 pub fn plan(graph: &Graph, fusion: &Fusion, chains: &Chains) -> Plan {
     let outputs = || graph.outputs.iter().map(|output| output.value);
+    let losses = || graph.losses.iter().copied();
+    let updates = || graph.updates.iter().map(|update| update.value);
     let schedule = |roots: &mut dyn Iterator<Item = ValueId>| -> Vec<ValueId> {
         let needed = graph.ancestors(roots);
         graph.ids().filter(|id| needed[id.0] && graph.apply_of(*id).is_some()).collect()
     };
     let mut plan = Plan {
         forward: schedule(&mut outputs()),
-        loss: schedule(&mut outputs().chain(graph.losses.iter().copied())),
+        loss: schedule(&mut outputs().chain(losses())),
         all: schedule(
             &mut outputs()
-                .chain(graph.losses.iter().copied())
-                .chain(graph.updates.iter().map(|update| update.value))
+                .chain(losses())
+                .chain(updates())
                 .chain(graph.gradients.iter().map(|(_, gradient)| *gradient)),
         ),
         ..Plan::default()
     };
+    if !graph.updates.is_empty() {
+        plan.forward_carrying = schedule(&mut outputs().chain(updates()));
+        plan.loss_carrying = schedule(&mut outputs().chain(losses()).chain(updates()));
+    }
     assign_buffers(graph, fusion, chains, &mut plan);
     plan
 }

@@ -6,6 +6,9 @@
 //! updates from these and from nothing else; checks, command lines and the refusal of `Exact` where there is no closed
 //! form follow too.
 //!
+//! The rate of a rule is its field `learning_rate`. For a field that a rule lacks, such as `lr`,
+//! rustc proposes the one that is spelt most like it, `l1`.
+//!
 //! A rule is one file, which states it once by `update_rule!`, and its name in the list of `names.rs`. The page of all rules with
 //! their formulas and hyperparameters, `docs/optimizers.md`, is made from these statements.
 
@@ -92,8 +95,10 @@ pub enum LazyUpdate {
     Dense,
 }
 
+crate::debug_of_errors!(InvalidHyperparameter, RuleError, UnknownRule);
+
 /// A rule was given a hyperparameter that it cannot work with.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[error("{rule}: `{name}` is {value}, but must be {bound}")]
 pub struct InvalidHyperparameter {
     /// The rule's name.
@@ -107,7 +112,7 @@ pub struct InvalidHyperparameter {
 }
 
 /// A rule cannot be used as it stands.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuleError {
     /// A hyperparameter is outside its bound.

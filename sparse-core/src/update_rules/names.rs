@@ -20,7 +20,7 @@ pub trait RuleVisitor {
 }
 
 /// There is no rule of that name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no update rule `{name}`: the rules are {}", NAMES.join(", "))]
 pub struct UnknownRule {
     /// The name given.

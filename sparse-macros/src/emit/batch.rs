@@ -83,8 +83,9 @@ pub(super) fn input(emit: &Emit<'_>) -> TokenStream {
 /// ```text
 /// fn __check(&self, __batch: &LinearRegressionBatch<'_>, __labels: bool) -> Result<()> {
 ///     let __dim_n = __batch.x.n_rows();
-///     check_extent("LinearRegression", "x", 1, __batch.x.n_cols(), __extents[0])?;
+///     check_features("LinearRegression", "x", "d", __batch.x.n_cols(), __extents[0])?;
 ///     if __labels {
+///         check_label("LinearRegression", "y", __batch.y.shape().first().copied(), __dim_n)?;
 ///         check_rank("LinearRegression", "y", __batch.y.shape(), 2)?;
 ///         check_extent("LinearRegression", "y", 0, __batch.y.shape()[0], __dim_n)?; …
 ///     }
@@ -157,6 +158,15 @@ fn check_value(emit: &Emit<'_>, id: ValueId, known: &mut BTreeSet<String>) -> To
     let shape = emit.graph.shape(id);
     let storage = emit.graph.storage(id);
     let mut tokens = TokenStream::new();
+    if matches!(emit.graph.value(id).kind, Kind::Label)
+        && let Some(expected) = shape.first().and_then(|dim| known_extent(emit, dim, known))
+    {
+        let found = match storage {
+            Storage::Csr => quote!(#rt::Some(__batch.#field.n_rows())),
+            _ => quote!(__batch.#field.shape().first().copied()),
+        };
+        tokens.extend(quote!(#rt::check_label(#model, #name, #found, #expected)?;));
+    }
     if storage != Storage::Csr {
         let rank = shape.len();
         tokens.extend(quote!(#rt::check_rank(#model, #name, __batch.#field.shape(), #rank)?;));
@@ -167,21 +177,53 @@ fn check_value(emit: &Emit<'_>, id: ValueId, known: &mut BTreeSet<String>) -> To
             (Storage::Csr, _) => quote!(__batch.#field.n_cols()),
             _ => quote!(__batch.#field.shape()[#axis]),
         };
-        let expected = match (emit.fixed_extent(dim), dim) {
-            (Some(expected), _) => expected,
-            (None, Dim::Named(dim_name)) => {
-                let variable = format_ident!("__dim_{dim_name}");
-                if known.insert(dim_name.clone()) {
-                    tokens.extend(quote!(let #variable = #found;));
-                    continue;
-                }
-                quote!(#variable)
-            }
-            _ => continue,
+        if let Dim::Named(dim_name) = dim
+            && emit.fixed_extent(dim).is_none()
+            && known.insert(dim_name.clone())
+        {
+            let variable = format_ident!("__dim_{dim_name}");
+            tokens.extend(quote!(let #variable = #found;));
+            continue;
+        }
+        let Some(expected) = known_extent(emit, dim, known) else { continue };
+        // Of the dimensions that are given when a model is made the user is told the name.
+        let given = match dim {
+            Dim::Named(dim_name) => emit.fixed_index(dim_name).map(|_| dim_name.as_str()),
+            _ => None,
         };
-        tokens.extend(quote!(#rt::check_extent(#model, #name, #axis, #found, #expected)?;));
+        tokens.extend(match (axis, given) {
+            (0, given) if is_fixed_batch(emit, dim) => {
+                let given = match given {
+                    Some(given) => quote!(#rt::Some(#given)),
+                    None => quote!(#rt::None),
+                };
+                quote!(#rt::check_batch_size(#model, #name, #given, #found, #expected)?;)
+            }
+            (1, Some(given)) => {
+                quote!(#rt::check_features(#model, #name, #given, #found, #expected)?;)
+            }
+            _ => quote!(#rt::check_extent(#model, #name, #axis, #found, #expected)?;),
+        });
     }
     tokens
+}
+
+/// An extent that is fixed, or that an array checked before has.
+fn known_extent(emit: &Emit<'_>, dim: &Dim, known: &BTreeSet<String>) -> Option<TokenStream> {
+    match dim {
+        Dim::Named(name) if emit.fixed_extent(dim).is_none() => known.contains(name).then(|| {
+            let variable = format_ident!("__dim_{name}");
+            quote!(#variable)
+        }),
+        dim => emit.fixed_extent(dim),
+    }
+}
+
+/// Whether an extent is that of the samples, and the same for all batches: that of the rows of the
+/// first input.
+fn is_fixed_batch(emit: &Emit<'_>, dim: &Dim) -> bool {
+    let first = named_inputs(emit).next().map(|id| emit.graph.shape(id));
+    emit.fixed_extent(dim).is_some() && first.is_some_and(|shape| shape.first() == Some(dim))
 }
 
 /// The extents that ids must stay below, as the operators which read them say.

@@ -65,5 +65,8 @@ fn line(emit: &Emit<'_>, id: ValueId) -> String {
     if let Some((_, gradient)) = graph.gradients.iter().find(|(parameter, _)| *parameter == id) {
         line.push_str(&format!(", gradient `{}`", graph.storage(*gradient)));
     }
+    if graph.updates.iter().any(|update| update.state == id) {
+        line.push_str(", a state: training steps, `forward_carrying` and `loss_carrying` write it");
+    }
     line
 }

@@ -4,7 +4,7 @@ use super::Emit;
 use super::structs::named_inputs;
 use proc_macro2::TokenStream;
 use quote::quote;
-use sparse_core::ir::{Apply, Kind, ValueId};
+use sparse_core::ir::{Apply, Graph, Kind, ValueId};
 use sparse_core::operators::{self, LossLabel};
 use sparse_core::passes::RowSet;
 use sparse_core::shapes::Dim;
@@ -32,6 +32,8 @@ pub(super) fn constants(emit: &Emit<'_>) -> TokenStream {
         quote!(#rt::OutputInfo { name: #name, storage: #storage, element: #element })
     });
     let writes_states = !graph.updates.is_empty();
+    let read_labels =
+        updates_read_labels(graph).then(|| quote!(const STATES_READ_LABELS: #rt::bool = true;));
     quote! {
         const NAME: &'static #rt::str = #name;
         const PLAN: #rt::Plan = #plan;
@@ -40,7 +42,14 @@ pub(super) fn constants(emit: &Emit<'_>) -> TokenStream {
         const PARAMETERS: &'static [#rt::ParameterInfo] = &[#(#parameters),*];
         const OUTPUTS: &'static [#rt::OutputInfo] = &[#(#outputs),*];
         const WRITES_STATES: #rt::bool = #writes_states;
+        #read_labels
     }
+}
+
+/// Whether a state becomes something that is computed from a label.
+pub(super) fn updates_read_labels(graph: &Graph) -> bool {
+    let read = graph.ancestors(graph.updates.iter().map(|update| update.value));
+    graph.ids().any(|id| read[id.0] && matches!(graph.value(id).kind, Kind::Label))
 }
 
 fn input(emit: &Emit<'_>, id: ValueId, losses: &[&Apply]) -> TokenStream {
@@ -107,6 +116,7 @@ fn parameter(emit: &Emit<'_>, id: ValueId) -> TokenStream {
         None => quote!(#rt::RowSet::Of(&[])),
     };
     let decays = index.and_then(|index| emit.compiled.decays.get(index)).copied().unwrap_or(false);
+    let is_state = emit.graph.updates.iter().any(|update| update.state == id);
     quote! {
         #rt::ParameterInfo {
             name: #name,
@@ -116,6 +126,7 @@ fn parameter(emit: &Emit<'_>, id: ValueId) -> TokenStream {
             reads: #reads,
             writes: #writes,
             decays: #decays,
+            is_state: #is_state,
         }
     }
 }

@@ -21,12 +21,14 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
     let train_rows = train_rows(emit);
     let from_tables = from_tables(emit);
     let linked_scores = scores::linked_scores(emit);
+    let mut carrying = TokenStream::new();
     let (forward, loss, loss_and_grads, train_step, adjusted_step) = if emit.broken {
         let never = quote!(::core::unreachable!("the model has compile errors"));
         (never.clone(), never.clone(), never.clone(), never.clone(), never)
     } else {
         let calls = Calls::new(emit);
         let plan = &emit.compiled.plan;
+        carrying = self::carrying(emit, &calls);
         (
             forward(emit, &calls),
             with_loss(emit, &calls, &plan.loss),
@@ -80,6 +82,8 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
             fn loss_and_grads(&mut self, __batch: &#batch_type<'_>) -> #rt::Result<#rt::f64> {
                 #loss_and_grads
             }
+
+            #carrying
 
             fn outputs(&self) -> &#outputs {
                 &self.__outputs
@@ -191,6 +195,58 @@ fn with_loss(emit: &Emit<'_>, calls: &Calls<'_>, values: &[ValueId]) -> TokenStr
         #take_apart
         #calls
         #rt::Ok(#losses)
+    }
+}
+
+/// What computes outputs, or outputs and loss, and then writes the states; nothing of a model
+/// without states.
+///
+/// ```text
+/// fn forward_carrying(&mut self, __batch: &CentredBatch<'_>) -> Result<&CentredOutputs> {
+///     self.__check(__batch, false)?;
+///     let Self { … } = self;
+///     …
+///     __param_centre.values_mut().copy_from_slice(__buffer_3.view().values());
+///     Ok(&self.__outputs)
+/// }
+/// ```
+fn carrying(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
+    let (rt, batch_type, outputs) = (&emit.rt, &emit.batch, &emit.outputs);
+    if emit.graph.updates.is_empty() {
+        return TokenStream::new();
+    }
+    let (take_apart, updates) = (take_apart(emit), updates(emit));
+    let forward = calls.of(&emit.compiled.plan.forward_carrying);
+    let labels = info::updates_read_labels(emit.graph);
+    let loss = match emit.graph.losses.is_empty() {
+        true => no_loss(emit),
+        false => {
+            let loss = calls.of(&emit.compiled.plan.loss_carrying);
+            let losses = sum_of_losses(emit);
+            quote! {
+                self.__check(__batch, true)?;
+                #take_apart
+                #loss
+                let __loss = #losses;
+                #updates
+                #rt::Ok(__loss)
+            }
+        }
+    };
+    quote! {
+        fn forward_carrying(&mut self, __batch: &#batch_type<'_>) -> #rt::Result<&#outputs> {
+            self.__check(__batch, #labels)?;
+            {
+                #take_apart
+                #forward
+                #updates
+            }
+            #rt::Ok(&self.__outputs)
+        }
+
+        fn loss_carrying(&mut self, __batch: &#batch_type<'_>) -> #rt::Result<#rt::f64> {
+            #loss
+        }
     }
 }
 

@@ -26,7 +26,9 @@ pub(super) fn structs(emit: &Emit<'_>) -> TokenStream {
     let (plan, which) = (plan(emit), which(emit));
     let parameters = graph.parameters().map(|id| {
         let (field, ty) = (emit.declared(id), parameter_type(emit, id));
-        let docs = documentation(attributes_of(emit, id), &format!("The parameter `{field}`."));
+        let is_state = graph.updates.iter().any(|update| update.state == id);
+        let kind = if is_state { "state" } else { "parameter" };
+        let docs = documentation(attributes_of(emit, id), &format!("The {kind} `{field}`."));
         let row = row(emit, id);
         quote!(#docs #[doc = ""] #[doc = #row] pub #field: #ty)
     });

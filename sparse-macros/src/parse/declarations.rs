@@ -23,6 +23,11 @@ pub(super) const DECLARATIONS: [&str; 12] = [
 /// Those of the model as a whole, each one word.
 const OPTIONS: [&str; 3] = ["fallback", "dtype", "fuse"];
 
+/// The kinds of parameters, in parentheses behind `param`: whether each is frozen, and whether it
+/// decays.
+pub(super) const KINDS: [(&str, bool, Option<bool>); 3] =
+    [("frozen", true, None), ("decay", false, Some(true)), ("no_decay", false, Some(false))];
+
 /// A declaration. `None` after an error that is noted.
 pub(super) fn declaration(
     stream: ParseStream<'_>,
@@ -238,11 +243,9 @@ fn parameter(
         let content;
         syn::parenthesized!(content in stream);
         let word: Ident = content.parse()?;
-        match word.to_string().as_str() {
-            "frozen" => frozen = true,
-            "decay" => decay = Some(true),
-            "no_decay" => decay = Some(false),
-            _ => {
+        match KINDS.iter().find(|(known, ..)| word == known) {
+            Some((_, is_frozen, decays)) => (frozen, decay) = (*is_frozen, *decays),
+            None => {
                 let message = format!("no kind of parameter is called `{word}`");
                 let help = "write `param(frozen)` for one that is not trained, \
                             `param(decay)` or `param(no_decay)` for its weight decay, or `param`";

@@ -24,6 +24,16 @@ const INITIALIZERS: [(&str, Form); 5] = [
     ("Uniform", Form::Fields(["low", "high"])),
 ];
 
+/// Their names, and those of their numbers.
+#[cfg(test)]
+pub(super) fn words() -> impl Iterator<Item = &'static str> {
+    let fields = INITIALIZERS.iter().filter_map(|(_, form)| match form {
+        Form::Fields(fields) => Some(*fields),
+        Form::Alone | Form::Number => None,
+    });
+    INITIALIZERS.iter().map(|(name, _)| *name).chain(fields.flatten())
+}
+
 /// Checks an initializer: its name, its form, and its numbers where they are written out.
 pub(super) fn check(name: &Ident, value: &Expr, notes: &mut Notes) {
     let word = name.to_string();

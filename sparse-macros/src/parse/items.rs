@@ -11,7 +11,7 @@ use syn::parse::ParseStream;
 use syn::{Ident, ItemUse, LitStr, Path, Token, UseTree, Visibility};
 
 /// The words that begin an item, for suggestions.
-const ITEMS: [&str; 4] = ["model", "block", "operator", "use"];
+pub(super) const ITEMS: [&str; 4] = ["model", "block", "operator", "use"];
 
 /// Parses one item into `source`.
 pub(super) fn item(

@@ -24,6 +24,14 @@ use sparse_core::diagnostics::Code;
 use syn::parse::{ParseStream, Parser};
 use syn::{Ident, Token};
 
+/// Every word that the parser knows, for the page of the language.
+#[cfg(test)]
+pub(crate) fn words() -> impl Iterator<Item = &'static str> {
+    let kinds = declarations::KINDS.iter().map(|(word, ..)| *word);
+    let items = items::ITEMS.into_iter().chain(declarations::DECLARATIONS).chain(operators::LINES);
+    items.chain(kinds).chain(initializers::words()).chain(crate::resolve::values_of_options())
+}
+
 /// Parses everything in a `graph!`, unless it is nested so deep that nothing may follow it.
 pub(crate) fn source_of_depth(input: TokenStream, report: &mut Report) -> Option<Source> {
     let (span, message, help) = match depth::check(input.clone()) {

@@ -13,7 +13,7 @@ use syn::punctuated::Punctuated;
 use syn::{Attribute, Expr, Token, Visibility};
 
 /// The words that begin a line, for suggestions.
-const LINES: [&str; 7] =
+pub(super) const LINES: [&str; 7] =
     ["rule", "shape", "gradient", "each", "derivative", "at_zero", "slope_at_zero"];
 
 /// An operator behind its keyword.

@@ -7,6 +7,18 @@ use sparse_core::ir::{Alternatives, Annotation, Claim, Fallback, Kind, Output, V
 use sparse_core::storage::{ElementType, Storage, join};
 use syn::Ident;
 
+const FALLBACKS: [(&str, Fallback); 3] =
+    [("deny", Fallback::Deny), ("warn", Fallback::Warn), ("allow", Fallback::Allow)];
+const DTYPES: [&str; 4] = ["f32", "f64", "f16", "bf16"];
+const SWITCHES: [(&str, bool); 2] = [("on", true), ("off", false)];
+
+/// The words that stand behind `fallback =`, `dtype =` and `fuse =`.
+#[cfg(test)]
+pub(crate) fn values_of_options() -> impl Iterator<Item = &'static str> {
+    let fallbacks = FALLBACKS.iter().map(|(word, _)| *word);
+    fallbacks.chain(DTYPES).chain(SWITCHES.iter().map(|(word, _)| *word))
+}
+
 impl Resolver<'_> {
     pub(super) fn declaration(&mut self, declaration: &Declaration) {
         match declaration {
@@ -70,11 +82,9 @@ impl Resolver<'_> {
     pub(super) fn option(&mut self, name: &Ident, value: &Ident) {
         let word = value.to_string();
         let allowed: &[&str] = match name.to_string().as_str() {
-            "fallback" => match word.as_str() {
-                "deny" => return self.graph.fallback = Fallback::Deny,
-                "warn" => return self.graph.fallback = Fallback::Warn,
-                "allow" => return self.graph.fallback = Fallback::Allow,
-                _ => &["deny", "warn", "allow"],
+            "fallback" => match FALLBACKS.iter().find(|(known, _)| *known == word) {
+                Some((_, fallback)) => return self.graph.fallback = *fallback,
+                None => &FALLBACKS.map(|(known, _)| known),
             },
             "dtype" => match word.parse::<ElementType>() {
                 Ok(element) if element.is_float() => {
@@ -83,12 +93,11 @@ impl Resolver<'_> {
                     }
                     return;
                 }
-                _ => &["f32", "f64", "f16", "bf16"],
+                _ => &DTYPES,
             },
-            _ => match word.as_str() {
-                "on" => return self.graph.no_fuse = false,
-                "off" => return self.graph.no_fuse = true,
-                _ => &["on", "off"],
+            _ => match SWITCHES.iter().find(|(known, _)| *known == word) {
+                Some((_, is_on)) => return self.graph.no_fuse = !is_on,
+                None => &SWITCHES.map(|(known, _)| known),
             },
         };
         let message = format!("`{name}` cannot be `{word}`");

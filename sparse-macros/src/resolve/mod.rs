@@ -10,6 +10,8 @@ mod states;
 mod types;
 
 pub(crate) use blocks::check as check_blocks;
+#[cfg(test)]
+pub(crate) use declarations::values_of_options;
 pub(crate) use library::{Library, callees, callees_of_operator};
 
 use crate::ast::{Declaration, Expression, ExpressionKind, Model};

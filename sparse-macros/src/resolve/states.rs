@@ -1,4 +1,4 @@
-//! States: parameters that no gradient trains, and what they become after a training step.
+//! States: parameters that no gradient trains, and what they become after a batch.
 
 use super::Resolver;
 use crate::ast::{Expression, Parameter};
@@ -85,14 +85,6 @@ impl Resolver<'_> {
         for (name, span) in idle {
             let message = format!("nothing updates the state `{name}`");
             let help = format!("write `update {name} = …;`, or declare `param(frozen) {name}`");
-            self.error(Code::BadUpdate, span, message, Some(help));
-        }
-        let steps = !self.graph.losses.is_empty();
-        let never = self.states.iter().find(|state| state.is_updated && !steps);
-        if let Some((name, span)) = never.map(|state| (state.name.clone(), state.span)) {
-            let message =
-                format!("no training step updates the state `{name}`: the model has no loss");
-            let help = format!("add a loss, or declare `{name}` as `param(frozen)`");
             self.error(Code::BadUpdate, span, message, Some(help));
         }
     }

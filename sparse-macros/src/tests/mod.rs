@@ -4,6 +4,7 @@ mod blocks;
 mod diagnostics;
 mod grown;
 mod hygiene;
+mod language;
 mod large;
 mod mistakes;
 mod storage;

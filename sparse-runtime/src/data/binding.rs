@@ -289,7 +289,7 @@ mod tests {
         let message = refused(&data, &[input("u"), input("v"), input("w"), input("z")]);
         assert_eq!(
             message,
-            "the model's input `z` has no data: the data has the input `a`, the input `b`, the label `y`, the input `c`"
+            "the model's input `z` has no data: the data has the input `a`, the input `b`, the label `y`, the input `c`; add it by `.input(\"z\", values)` of `Dataset::builder()`"
         );
     }
 

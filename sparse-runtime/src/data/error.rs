@@ -8,7 +8,7 @@ use sparse_core::storage::{ElementType, Storage};
 use std::fmt;
 
 /// Data is not valid, or is not what a model declares. Rows are counted from zero.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
     /// A weight that no row can have.
@@ -169,7 +169,10 @@ pub enum DataError {
     #[error("there is no label of real numbers, one a row, that could be turned into class ids")]
     NothingToClassify,
     /// A declared input or label has no column.
-    #[error("the model's {role} `{declared}` has no data: the data has {}", Escaped(available))]
+    #[error(
+        "the model's {role} `{declared}` has no data: the data has {}; add it by `.{role}(\"{declared}\", values)` of `Dataset::builder()`",
+        Escaped(available)
+    )]
     Missing {
         /// Input or label.
         role: &'static str,

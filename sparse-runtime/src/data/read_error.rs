@@ -8,7 +8,7 @@ use std::fmt;
 use std::io;
 
 /// A file of data cannot be read or written. Names the file and, in text, the line and the column.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
     /// The operating system refused.
@@ -174,7 +174,7 @@ impl fmt::Display for Place {
 }
 
 /// What is wrong at a place of a text file.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
     /// A row does not begin with a number.

@@ -36,9 +36,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not data for a model of `{T}`",
     note = "a `Dataset` of the same element type is: read one, `libsvm::read(path, \
-            IndexBase::Zero)?`, or make one, `Dataset::new(features, labels)?`"
+            IndexBase::Zero)?`, or make one, `Dataset::new(features, labels)?`; one of another \
+            element type becomes one by `data.cast::<{T}>()?`"
 )]
 pub trait DataSource<T: Float> {
+    /// Whether its batches follow each other in time, so that a model carries its states from batch
+    /// to batch wherever it reads them:
+    /// [`InSequence`](super::InSequence).
+    const IN_SEQUENCE: bool = false;
+
     /// The batches of this source.
     type Batches<'s>: Batches<T>
     where

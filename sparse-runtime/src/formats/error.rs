@@ -5,7 +5,7 @@ use crate::kernels::TooManyThreads;
 use sparse_core::storage::ElementType;
 
 /// The parts given do not make a valid array. Every variant names the value, the bound and the place.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {
     /// The number of elements is not the product of the shape.

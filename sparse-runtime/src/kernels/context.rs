@@ -29,7 +29,7 @@ impl Parallel {
 }
 
 /// More threads than [`MAX_THREADS`] were asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("`{what}` is told to use {found} threads, but at most {MAX_THREADS} can be had")]
 #[non_exhaustive]
 pub struct TooManyThreads {

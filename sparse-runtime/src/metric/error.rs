@@ -3,7 +3,7 @@
 use crate::formats::Shape;
 
 /// Why a metric has no value over what it has seen. `Display` goes on from the name of the data: `has no negative sample`.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoValue {
     /// Nothing was seen.
@@ -34,7 +34,7 @@ impl NoValue {
 }
 
 /// Outputs or labels that a metric has no meaning for. Every variant names the metric, the value and the place.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetricError {
     /// Different numbers of rows.

@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Dims(Vec<(String, usize)>);
 
 /// The dimensions given are not the ones that the model's parameters name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DimsError {
     /// A parameter's shape names a dimension that was not given.

@@ -4,7 +4,7 @@ use crate::formats::{IdsView, Shape};
 use sparse_core::storage::ElementType;
 
 /// A batch does not fit the model, or the model cannot do what is asked.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
     /// An extent of a batch is not what the model's dimensions or the batch's other arrays say.
@@ -22,6 +22,56 @@ pub enum ModelError {
         found: usize,
         /// The extent that is needed.
         expected: usize,
+    },
+    /// A batch has other features than the dimension that the model was made with.
+    #[error(
+        "model `{model}`: `{input}` has {found} columns, but `{dim}` is {expected} in this model: {}",
+        width_help(*found, *expected, dim)
+    )]
+    Features {
+        /// The model.
+        model: &'static str,
+        /// The input or label.
+        input: &'static str,
+        /// The dimension, as the model's parameters name it.
+        dim: &'static str,
+        /// The columns it has.
+        found: usize,
+        /// The columns that the model was made for.
+        expected: usize,
+    },
+    /// A batch has another number of samples than the model fixes.
+    #[error(
+        "model `{model}`: the batch has {found} samples (`{input}`), but the model fixes {expected}{}: train with \
+         `.batch_size({expected})` and `.last_batch(LastBatch::Discard)`, which leaves out samples that do not fill a batch, \
+         and predict or evaluate a multiple of {expected} samples",
+        dim.map(|dim| format!(" (`{dim}`)")).unwrap_or_default()
+    )]
+    BatchSize {
+        /// The model.
+        model: &'static str,
+        /// The input or label.
+        input: &'static str,
+        /// The dimension, as a parameter or a state names it; `None` where it is a number or a
+        /// constant.
+        dim: Option<&'static str>,
+        /// The samples of the batch.
+        found: usize,
+        /// The samples that the model fixes.
+        expected: usize,
+    },
+    /// A batch has no label, and the loss was asked for, or a state that is computed from it.
+    #[error(
+        "model `{model}`: the batch has no label `{label}`, from which the loss, or a state, is computed: give one for each of the {n_rows} samples \
+         (in data, `Dataset::new(features, labels)`), or call `forward` or `predict`, which need none"
+    )]
+    NoLabel {
+        /// The model.
+        model: &'static str,
+        /// The label.
+        label: &'static str,
+        /// The samples of the batch.
+        n_rows: usize,
     },
     /// A model has values that no kernel of a GPU computes.
     #[cfg(feature = "cuda")]
@@ -153,6 +203,16 @@ pub enum ModelError {
         /// The parameter.
         parameter: &'static str,
     },
+    /// The model was written by hand with states, but without what carries them over where nothing
+    /// is learnt.
+    #[error(
+        "model `{model}` says `WRITES_STATES`, but has no `forward_carrying` and `loss_carrying`: implement them, to predict or to \
+         evaluate data in sequence"
+    )]
+    NotCarrying {
+        /// The model.
+        model: &'static str,
+    },
     /// An evaluation was to be ended, or begun, where there is none.
     #[error(
         "model `{model}` has begun no evaluation: call `begin_evaluation` before each `end_evaluation`, of a model that says `TAKES_BATCHES`, or \
@@ -205,6 +265,20 @@ pub enum ModelError {
     },
 }
 
+/// What mends a batch of another width than a model.
+fn width_help(found: usize, expected: usize, dim: &str) -> String {
+    if found < expected {
+        format!(
+            "read the data with `n_features({expected})`, which counts features that do not occur in it, or make the model with \
+             `dims! {{ {dim}: {found} }}`"
+        )
+    } else {
+        format!(
+            "make the model with `dims! {{ {dim}: {found} }}`, or leave features from {expected} on out of the data"
+        )
+    }
+}
+
 impl ModelError {
     // Kept out of line, so that the checks of a hot step are a comparison and a jump.
     #[cold]
@@ -216,6 +290,33 @@ impl ModelError {
         expected: usize,
     ) -> Self {
         ModelError::Extent { model, input, axis, found, expected }
+    }
+
+    #[cold]
+    pub(crate) fn features(
+        model: &'static str,
+        input: &'static str,
+        dim: &'static str,
+        found: usize,
+        expected: usize,
+    ) -> Self {
+        ModelError::Features { model, input, dim, found, expected }
+    }
+
+    #[cold]
+    pub(crate) fn batch_size(
+        model: &'static str,
+        input: &'static str,
+        dim: Option<&'static str>,
+        found: usize,
+        expected: usize,
+    ) -> Self {
+        ModelError::BatchSize { model, input, dim, found, expected }
+    }
+
+    #[cold]
+    pub(crate) fn no_label(model: &'static str, label: &'static str, n_rows: usize) -> Self {
+        ModelError::NoLabel { model, label, n_rows }
     }
 
     #[cold]

@@ -64,8 +64,14 @@ pub trait Model: Clone {
     /// model is generalised linear, so that all gradients of a row are these derivatives times what does not depend on parameters.
     const CORRECTS_SCORES: bool = false;
 
-    /// Whether [`train_step`](Model::train_step) writes states, values that are carried over from batch to batch.
+    /// Whether the model has states, values that are carried over from batch to batch: written by
+    /// steps, and by
+    /// [`forward_carrying`](Model::forward_carrying) and [`loss_carrying`](Model::loss_carrying).
     const WRITES_STATES: bool = false;
+
+    /// Whether what a state becomes is computed from a label, so that
+    /// [`forward_carrying`](Model::forward_carrying) needs labels too.
+    const STATES_READ_LABELS: bool = false;
 
     /// Whether [`take_batch`](Model::take_batch) is there: the model computes elsewhere, and copies batches there while it does.
     const TAKES_BATCHES: bool = false;
@@ -169,11 +175,44 @@ pub trait Model: Clone {
         Self::CORRECTS_SCORES
     }
 
-    /// The outputs for a batch, valid until the next call. Allocates nothing after the largest batch.
+    /// The outputs for a batch, valid until the next call. States stay as they are. Allocates
+    /// nothing after the largest batch.
     fn forward(&mut self, batch: &Self::Batch<'_>) -> Result<&Self::Outputs>;
 
-    /// The loss of a batch (the mean over its rows). Leaves the outputs in place.
+    /// The loss of a batch (the mean over its rows). Leaves the outputs in place, and states as
+    /// they are.
     fn loss(&mut self, batch: &Self::Batch<'_>) -> Result<f64>;
+
+    /// The outputs for a batch, as [`forward`](Model::forward) gives them; then each state becomes
+    /// what its `update` says, of the states and parameters as they were, as after a training step.
+    /// For the batches of a sequence, in their order. The same as
+    /// [`forward`](Model::forward) for a model without states.
+    ///
+    /// # Errors
+    ///
+    /// As [`forward`](Model::forward); [`ModelError::NoLabel`] where [a state is computed from a
+    /// label](Model::STATES_READ_LABELS) that the batch lacks; [`ModelError::NotCarrying`] of a
+    /// model with states, written by hand without this. States are as they were then.
+    fn forward_carrying(&mut self, batch: &Self::Batch<'_>) -> Result<&Self::Outputs> {
+        if Self::WRITES_STATES {
+            return Err(ModelError::NotCarrying { model: Self::NAME }.into());
+        }
+        self.forward(batch)
+    }
+
+    /// The loss of a batch, as [`loss`](Model::loss) gives it; then states are updated, as by
+    /// [`forward_carrying`](Model::forward_carrying).
+    ///
+    /// # Errors
+    ///
+    /// As [`loss`](Model::loss); [`ModelError::NotCarrying`] of a model with states, written by
+    /// hand without this.
+    fn loss_carrying(&mut self, batch: &Self::Batch<'_>) -> Result<f64> {
+        if Self::WRITES_STATES {
+            return Err(ModelError::NotCarrying { model: Self::NAME }.into());
+        }
+        self.loss(batch)
+    }
 
     /// The loss of a batch; leaves the gradient of every parameter in [`gradients`](Model::gradients).
     fn loss_and_grads(&mut self, batch: &Self::Batch<'_>) -> Result<f64>;
@@ -394,8 +433,8 @@ pub type MakeTable<'a, T> = dyn FnMut(&'static str, Shape) -> Result<Table<T>> +
 /// Where a model finds the arrays of a batch: by the position of the declaration in [`Model::INPUTS`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no arrays for a model of `{T}`",
-    note = "batches of a data set of the same element type have them: write `dtype = f64;` in the \
-            model or `cast` the data"
+    note = "batches of a data set of the same element type have them: write `data.cast::<{T}>()?`, \
+            or the element type of the data as `dtype` in the model"
 )]
 pub trait BatchSource<'a, T: Float> {
     /// The rows of the batch.
@@ -524,6 +563,8 @@ pub struct ParameterInfo {
     /// or a bag, and what is multiplied with a csr; false for what is only added or multiplied by
     /// broadcasting. `param(decay)` and `param(no_decay)` overrule its uses.
     pub decays: bool,
+    /// Whether it is a state, which is carried over from batch to batch.
+    pub is_state: bool,
 }
 
 /// A declared output.

@@ -66,7 +66,12 @@ impl RowSet {
         inputs.iter().find_map(|input| {
             let name = M::INPUTS[*input].name;
             let width = |n_cols: usize| {
-                (n_cols != n_rows).then(|| ModelError::extent(M::NAME, name, 1, n_cols, n_rows))
+                (n_cols != n_rows).then(|| match M::INPUTS[*input].shape.get(1) {
+                    Some(Extent::Named(dim)) => {
+                        ModelError::features(M::NAME, name, dim, n_cols, n_rows)
+                    }
+                    _ => ModelError::extent(M::NAME, name, 1, n_cols, n_rows),
+                })
             };
             match M::input(batch, *input)? {
                 InputView::Csr(array) => width(array.n_cols()),

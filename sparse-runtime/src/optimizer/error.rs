@@ -3,7 +3,7 @@
 use crate::formats::Shape;
 
 /// An update was asked for that does not fit the parameters. Every variant names the parameter.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptimizerError {
     /// The states of a parameter lie beside its weights, and its weights were lent without them.

@@ -32,7 +32,7 @@ pub trait Communicator {
 }
 
 /// Workers cannot exchange anything any more.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommunicatorError {
     /// A worker has ended while others count on it.

@@ -4,7 +4,7 @@ use super::communicator::CommunicatorError;
 use super::leaf_sum::MAX_LEAVES;
 
 /// A store cannot do what it is asked for.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// A key that was never made.

@@ -5,7 +5,7 @@ use crate::metric::NoValue;
 use sparse_core::storage::ElementType;
 
 /// Training, scoring or predicting cannot go on.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrainError {
     /// The loss is infinite or not a number: the parameters are beyond use.

@@ -1,6 +1,6 @@
 //! Batches that a model computes without learning, in order; of a model that takes batches the next one while the last one is computed.
 
-use crate::data::{Batch, Batches};
+use crate::data::{Batch, Batches, DataSource};
 use crate::error::Result;
 use crate::model::Model;
 
@@ -16,12 +16,64 @@ pub(super) trait Reader<M: Model> {
     fn read(&mut self, model: &M, noted: Self::Noted, loss: f64) -> Result<()>;
 }
 
-/// Computes all batches that are left: with `labels` losses and outputs, else outputs.
+/// Computes all batches that are left: with `labels` losses and outputs, else outputs. Of data [in
+/// sequence](DataSource::IN_SEQUENCE) each batch reads the states that the one before it leaves;
+/// after the last one they are what they were before the first.
 ///
 /// # Errors
 ///
 /// What is wrong with a batch, after what is wrong with those before it, and what the reader says.
-pub(super) fn evaluate<M: Model, B: Batches<M::Element>, R: Reader<M>>(
+pub(super) fn evaluate<M: Model, S: DataSource<M::Element>, R: Reader<M>>(
+    model: &mut M,
+    batches: &mut S::Batches<'_>,
+    labels: bool,
+    reader: &mut R,
+) -> Result<()> {
+    if !(M::WRITES_STATES && S::IN_SEQUENCE) {
+        return evaluate_apart(model, batches, labels, reader);
+    }
+    let states = states(model);
+    let evaluated = evaluate_carrying(model, batches, labels, reader);
+    restore(model, &states);
+    evaluated
+}
+
+/// Computes batches, each with the states that the one before it leaves.
+fn evaluate_carrying<M: Model, B: Batches<M::Element>, R: Reader<M>>(
+    model: &mut M,
+    batches: &mut B,
+    labels: bool,
+    reader: &mut R,
+) -> Result<()> {
+    while let Some(batch) = batches.next_batch()? {
+        let bound = model.bind(&batch)?;
+        let loss = match labels {
+            true => model.loss_carrying(&bound)?,
+            false => model.forward_carrying(&bound).map(|_| f64::NAN)?,
+        };
+        let noted = reader.note(&batch)?;
+        reader.read(model, noted, loss)?;
+    }
+    Ok(())
+}
+
+/// The values of the states of a model, by the positions of their parameters. O(values of the
+/// states).
+fn states<M: Model>(model: &M) -> Vec<(usize, Vec<M::Element>)> {
+    let parameters = model.parameters();
+    let states = parameters.iter().enumerate().filter(|(index, _)| M::PARAMETERS[*index].is_state);
+    states.map(|(index, state)| (index, state.values().to_vec())).collect()
+}
+
+fn restore<M: Model>(model: &mut M, states: &[(usize, Vec<M::Element>)]) {
+    let mut parameters = model.parameters_mut();
+    for (index, values) in states {
+        parameters[*index].table.values_mut().copy_from_slice(values);
+    }
+}
+
+/// Computes batches that have nothing to do with each other.
+fn evaluate_apart<M: Model, B: Batches<M::Element>, R: Reader<M>>(
     model: &mut M,
     batches: &mut B,
     labels: bool,

@@ -12,7 +12,8 @@ use sparse_core::element::Float;
 /// [`evaluate`](Self::evaluate) of your own, whatever you want to know of the model then.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no data to evaluate a model of `{T}` on",
-    note = "give a reference to a data set of the element type of the model: `.evaluation(&data)`"
+    note = "give a reference to a data set of the element type of the model: `.evaluation(&data)`; \
+            one of another element type becomes one by `data.cast::<{T}>()?`"
 )]
 pub trait Evaluation<T: Float> {
     /// Whether reports have the metrics of the trainer, all of them and no others: then a callback that

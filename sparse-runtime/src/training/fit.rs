@@ -177,7 +177,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         M: Model,
         S: DataSource<M::Element>,
     {
-        let rows_at_a_time = self.plan.rows_at_a_time(model);
+        let rows_at_a_time = self.plan.rows_at_a_time::<M, S>(model);
         score(model, data, &self.plan.metrics, rows_at_a_time)
     }
 
@@ -191,7 +191,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         M: Model,
         S: DataSource<M::Element>,
     {
-        let rows_at_a_time = self.plan.rows_at_a_time(model);
+        let rows_at_a_time = self.plan.rows_at_a_time::<M, S>(model);
         predict(model, data, rows_at_a_time)
     }
 }

@@ -118,7 +118,7 @@ impl<M: Model, E: Evaluation<M::Element>> Leader<M> for Lead<'_, '_, E> {
     }
 
     fn epoch(&mut self, run: &mut dyn Led<M>, done: Epoch) -> Result<ControlFlow<()>> {
-        let rows_at_a_time = self.plan.rows_at_a_time(run.model());
+        let rows_at_a_time = self.plan.rows_at_a_time::<M, E::Source>(run.model());
         let metrics = &self.plan.metrics;
         let evaluation = self.evaluation.evaluate(run.model(), metrics, rows_at_a_time)?;
         let epochs = self.plan.epochs;

@@ -169,9 +169,12 @@ impl Plan<'_> {
     }
 
     /// How many samples a batch of an evaluation or of predictions has: as many as the model
-    /// [fixes](fixed_batch); else many, since batches of any size give the same.
-    pub(super) fn rows_at_a_time<M: Model>(&self, model: &M) -> usize {
-        fixed_batch(model).unwrap_or(self.options.batch_size.max(ROWS_AT_A_TIME))
+    /// [fixes](fixed_batch); where states are carried from batch to batch, as many as in training;
+    /// else many, since batches of any size give the same.
+    pub(super) fn rows_at_a_time<M: Model, S: DataSource<M::Element>>(&self, model: &M) -> usize {
+        let carries = M::WRITES_STATES && S::IN_SEQUENCE;
+        let least = if carries { 0 } else { ROWS_AT_A_TIME };
+        fixed_batch(model).unwrap_or(self.options.batch_size.max(least))
     }
 
     /// Refuses a schedule and a norm that make no sense, before the first step by a rule of this name, which may allow for no schedule.

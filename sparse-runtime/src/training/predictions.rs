@@ -2,8 +2,8 @@
 
 use super::TrainError;
 use super::evaluated::{Reader, evaluate};
-use super::score::whole;
-use crate::data::{Batch, Batches, DataSource, Labels};
+use super::score::{labels_to_predict, whole};
+use crate::data::{Batch, Batches, DataSource};
 use crate::error::Result;
 use crate::model::Model;
 use crate::replace::replace_file;
@@ -154,10 +154,10 @@ where
     M: Model,
     S: DataSource<M::Element>,
 {
-    let mut batches = data.batches(M::INPUTS, &whole(batch_size, Labels::Ignored))?;
+    let mut batches = data.batches(M::INPUTS, &whole(batch_size, labels_to_predict::<M, S>()))?;
     batches.start_epoch(0)?;
     let mut written = Written { writer, text: String::new(), failed: None };
-    let evaluated = evaluate(model, &mut batches, false, &mut written);
+    let evaluated = evaluate::<M, S, _>(model, &mut batches, false, &mut written);
     if let Some(failed) = written.failed {
         return Ok(Err(failed));
     }

@@ -9,13 +9,18 @@ use crate::data::{Batch, BatchOptions, Batches, DataSource, Labels, LastBatch, O
 use crate::error::Result;
 use crate::formats::{Dense, Shape};
 use crate::metric::Metric;
-use crate::model::{Extent, InputInfo, Model};
+use crate::model::{Extent, InputInfo, Model, ModelError};
 
 /// Rows that are evaluated at a time, unless more are asked for: enough to keep kernels busy, few enough to
 /// stay in cache.
 pub(super) const ROWS_AT_A_TIME: usize = 1024;
 
 /// The mean loss over all rows of some data, and metrics of the first output against the first label.
+///
+/// States of the model stay as they are, and every batch reads them so. Of data
+/// [`InSequence`](crate::data::InSequence) each batch reads the states that the one before it
+/// leaves, in batches of the size that the model was trained with; after the call they are as
+/// before it.
 ///
 /// The report has numbers only: a loss that is not finite is an error that names the samples, and so is a metric without a value, such as the AUC of
 /// data of one class. [`Metric::evaluate`] is for metrics one by one.
@@ -56,7 +61,7 @@ where
     let mut batches = data.batches(M::INPUTS, &whole(batch_size, Labels::Required))?;
     batches.start_epoch(0)?;
     let mut scored = Scored { name, measure, totals: EpochTotals::default() };
-    evaluate(model, &mut batches, true, &mut scored)?;
+    evaluate::<M, S, _>(model, &mut batches, true, &mut scored)?;
     let Scored { mut measure, totals, .. } = scored;
     if totals.n_rows == 0 {
         return Err(TrainError::NoRows.into());
@@ -68,11 +73,40 @@ where
 /// How many samples each batch of a model has, where the model fixes it: by a number, or by a
 /// dimension that a parameter or a state has too.
 pub(super) fn fixed_batch<M: Model>(model: &M) -> Option<usize> {
+    fixing_input(model).map(|(_, _, n_rows)| n_rows)
+}
+
+/// The input that fixes the samples of a batch, the dimension by which it does, and their number.
+fn fixing_input<M: Model>(model: &M) -> Option<(&'static str, Option<&'static str>, usize)> {
     let fixed = |info: &InputInfo| match info.shape.first()? {
-        Extent::Constant(n_rows) => Some(*n_rows),
-        Extent::Named(name) => model.dims().get(name),
+        Extent::Constant(n_rows) => Some((info.name, None, *n_rows)),
+        Extent::Named(dim) => model.dims().get(dim).map(|n_rows| (info.name, Some(*dim), n_rows)),
     };
     M::INPUTS.iter().find_map(fixed)
+}
+
+/// Refuses, before the first step, batches of another size than the model fixes, and data whose
+/// last batch is shorter.
+///
+/// # Errors
+///
+/// [`ModelError::BatchSize`]. Data whose number of samples is not known is refused by such a batch.
+pub(super) fn check_batch_size<M: Model>(
+    model: &M,
+    n_rows: Option<usize>,
+    options: &BatchOptions,
+) -> Result<()> {
+    let (Some((input, dim, expected)), Some(n_rows)) = (fixing_input(model), n_rows) else {
+        return Ok(());
+    };
+    let is_short = options.last_batch == LastBatch::Short;
+    let first = if is_short { options.batch_size.min(n_rows) } else { options.batch_size };
+    let last = if is_short { n_rows.checked_rem(first).unwrap_or(0) } else { 0 };
+    let mut sizes = [first, last].into_iter().filter(|size| *size > 0);
+    match sizes.find(|size| *size != expected) {
+        Some(found) => Err(ModelError::batch_size(M::NAME, input, dim, found, expected).into()),
+        None => Ok(()),
+    }
 }
 
 /// Refuses data that a model cannot be scored on, as far as its first row tells, which is scored: before an epoch is made whose evaluation would
@@ -118,7 +152,8 @@ where
     Ok(true)
 }
 
-/// The first output of a model for every row of some data, in order. Labels are not needed.
+/// The first output of a model for every row of some data, in order. Labels are not needed. States
+/// are read as by [`score`].
 ///
 /// # Errors
 ///
@@ -129,10 +164,10 @@ where
     M: Model,
     S: DataSource<M::Element>,
 {
-    let mut batches = data.batches(M::INPUTS, &whole(batch_size, Labels::Ignored))?;
+    let mut batches = data.batches(M::INPUTS, &whole(batch_size, labels_to_predict::<M, S>()))?;
     batches.start_epoch(0)?;
     let mut predicted = Predicted { values: Vec::new(), extents: vec![0] };
-    evaluate(model, &mut batches, false, &mut predicted)?;
+    evaluate::<M, S, _>(model, &mut batches, false, &mut predicted)?;
     let Predicted { values, extents } = predicted;
     Ok(Dense::new(Shape::try_new(&extents)?, values)?)
 }
@@ -188,6 +223,11 @@ impl<M: Model> Reader<M> for Predicted<M::Element> {
         self.extents[0] = n_rows_before + n_rows;
         Ok(())
     }
+}
+
+/// Whether predictions need labels: where states that are carried over are computed from them.
+pub(super) fn labels_to_predict<M: Model, S: DataSource<M::Element>>() -> Labels {
+    if M::STATES_READ_LABELS && S::IN_SEQUENCE { Labels::Required } else { Labels::Ignored }
 }
 
 /// All rows once, in order.

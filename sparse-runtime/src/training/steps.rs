@@ -12,7 +12,7 @@ use super::precision::Checks;
 use super::progress::Reporter;
 use super::reduced::Reduced;
 use super::report::{EpochReport, FitReport};
-use super::score::{check_source, score_first};
+use super::score::{check_batch_size, check_source, score_first};
 use crate::data::{BatchOptions, Batches, DataSource, LastBatch, Position};
 use crate::error::Result;
 use crate::model::Model;
@@ -191,13 +191,14 @@ impl Plan<'_> {
         self.check(rule.name, rule.one_rate)?;
         let options = self.batch_options();
         self.check_before_steps(evaluation, model)?;
+        check_batch_size(model, data.n_rows(), &options)?;
         if !self.metrics.is_empty() {
             score_first(model, data, &options, &self.metrics)?;
         }
         let mut batches = data.batches(M::INPUTS, &options)?;
         let base_rate = rule.learning_rate;
         run.settings.push(self.metrics_setting());
-        let rows_at_a_time = self.rows_at_a_time(model);
+        let rows_at_a_time = self.rows_at_a_time::<M, E::Source>(model);
         if part == Part::Whole || steps.updater().clock() == 0 {
             self.warned.clear();
         }

@@ -5,7 +5,7 @@ use cudarc::nvrtc::sys::nvrtcResult;
 use std::borrow::Cow;
 
 /// Why there is no GPU to use, or why work on it failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CudaError {
     /// The driver's library cannot be loaded.

@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 
 /// A checkpoint cannot be written, read, or loaded into a model. Every variant names the file.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckpointError {
     /// The system refused.
@@ -123,7 +123,7 @@ pub enum CheckpointError {
 }
 
 /// How a parameter in a file differs from the model's.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParameterMismatch {
     /// The file lacks it.

@@ -101,6 +101,7 @@ impl<T: Float, const GRAPH: u64> Model for Linear<T, GRAPH> {
             reads: RowSet::Of(&[0]),
             writes: RowSet::Of(&[0]),
             decays: true,
+            is_state: false,
         },
         ParameterInfo {
             name: "b",
@@ -110,6 +111,7 @@ impl<T: Float, const GRAPH: u64> Model for Linear<T, GRAPH> {
             reads: RowSet::All,
             writes: RowSet::All,
             decays: false,
+            is_state: false,
         },
     ];
     const OUTPUTS: &'static [OutputInfo] =
