@@ -185,11 +185,13 @@ mod tests {
     const N_ROWS: usize = 3000;
     const N_STEPS: usize = 9000;
 
-    /// The bits of weights, and of their means, after steps of some rows each: frequent ones, and rows that have missed thousands.
-    fn train<R: UpdateRule>(rule: &R, together: bool) -> Vec<Vec<u32>> {
-        let spec = ParameterSpec::new("w", N_ROWS, 1, Some(Storage::RowSparse));
+    /// The bits of weights after steps of some rows each: frequent ones, and rows that have missed thousands. The gradient of a column is that of
+    /// the row times its `scale`.
+    fn train<R: UpdateRule>(rule: &R, together: bool, scales: &[f32]) -> Vec<Vec<u32>> {
+        let row_size = scales.len();
+        let spec = ParameterSpec::new("w", N_ROWS, row_size, Some(Storage::RowSparse));
         let mut updater = Updater::<R, f32>::new(rule.clone(), vec![spec]).unwrap();
-        let mut table = Table::from_values(1, &[0.5_f32; N_ROWS]);
+        let mut table = Table::from_values(row_size, &vec![0.5_f32; N_ROWS * row_size]);
         let (mut state, mut found) = (7_u64, Vec::new());
         let mut uniform = move || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -204,14 +206,16 @@ mod tests {
             ids.dedup();
             if together {
                 // SAFETY: all are below `N_ROWS`.
-                unsafe { rows.settle_each(1, &ids) };
+                unsafe { rows.settle_each(row_size, &ids) };
             } else {
                 ids.iter().for_each(|id| rows.settle(*id as usize));
             }
             for id in &ids {
                 // From what is nothing next to epsilon to what is not.
                 let grad = (10.0_f64.powf(-12.0 * uniform()) * (uniform() - 0.5)) as f32;
-                rows.update(*id as usize, 0, grad);
+                for (column, scale) in scales.iter().enumerate() {
+                    rows.update(*id as usize, column, grad * scale);
+                }
             }
             rows.finish();
             updater.end_step().unwrap();
@@ -226,7 +230,7 @@ mod tests {
 
     fn is_the_same<R: UpdateRule>(rule: &R) {
         assert_eq!(rule.lazy_update(), LazyUpdate::Exact);
-        assert!(train(rule, true) == train(rule, false), "{rule:?}");
+        assert!(train(rule, true, &[1.0]) == train(rule, false, &[1.0]), "{rule:?}");
     }
 
     #[test]
@@ -238,5 +242,18 @@ mod tests {
         is_the_same(&Adam { beta1: 0.9, beta2: 0.8, ..Adam::default() });
         is_the_same(&AdamW { weight_decay: 0.01, ..AdamW::default() });
         is_the_same(&Nadam::default());
+    }
+
+    #[test]
+    fn columns_that_are_settled_together_have_the_bits_of_those_settled_alone() {
+        let scales: Vec<f32> = (0..19).map(|column| 0.3_f32.powi(column)).collect();
+        let rule = Adam { beta1: 0.95, ..Adam::default() };
+        let wide = train(&rule, true, &scales);
+        for (column, scale) in scales.iter().enumerate().step_by(3) {
+            let alone = train(&rule, false, &[*scale]);
+            for (wide, alone) in wide.iter().zip(&alone) {
+                assert!(wide[column..].iter().step_by(scales.len()).eq(alone), "{column}");
+            }
+        }
     }
 }
