@@ -62,7 +62,9 @@ pub mod __private {
     pub use core::fmt::Debug;
     pub use core::marker::Copy;
     pub use core::option::Option::{self, None, Some};
-    pub use core::primitive::{bool, f32, f64, i64, str, u32, u64, usize};
+    pub use core::primitive::{
+        bool, f32, f64, i8, i16, i32, i64, i128, isize, str, u8, u16, u32, u64, usize,
+    };
     pub use core::result::Result::{Err, Ok};
     pub use sparse_core::element::{Float, Id, Unit};
     #[cfg(feature = "half")]

@@ -1,12 +1,16 @@
-//! Dimensions that are constants of Rust.
+//! Dimensions and numbers that are constants of Rust, and dimensions as numbers.
 use nnz::formats::{Csr, Dense};
 use nnz::model::Extent;
 use nnz::prelude::*;
 
 const CLASSES: usize = 3;
+const DELTA: f32 = 0.75;
+const TWO: f64 = 2.0;
 
 mod settings {
     pub(super) const PAIRS: usize = 2;
+    pub(super) const LOWER: f32 = -0.5;
+    pub(super) const FIELDS: usize = 4;
 }
 
 graph! {
@@ -103,6 +107,208 @@ const ITEM: usize = 3;
 joined!(Joined, on, [const USER = 2; const ITEM; const BOTH = ITEM + USER;], USER, ITEM, BOTH);
 joined!(JoinedUnfused, off, [const USER = 2; const ITEM; const BOTH = ITEM + USER;], USER, ITEM, BOTH);
 joined!(Numbers, on, [], 2, 3, 5);
+
+/// Fields of embeddings, the best of their sums, and a robust loss: with numbers, with constants of
+/// the model, and with those of Rust.
+macro_rules! fields {
+    (
+        $model:ident, [$($constants:tt)*], $fields:expr, $width:expr, $flat:tt, $delta:expr, $lower:expr, $upper:expr,
+        $k:expr
+    ) => {
+        graph! {
+            pub model $model {
+                $($constants)*
+                input x: csr[n, d];
+                label y: dense[n, 1];
+                param w: row_sparse[d, $flat] = Normal { mean: 0.0, std: 0.5 };
+                param v: row_sparse[d, 1] = Normal { mean: 0.0, std: 0.5 };
+                let small = clip(x, lower = $lower, upper = $upper);
+                let fields = reshape(dot(small, w), shape = [0, $fields, $width]);
+                let best = topk(sum(fields, axis = 1), k = $k, axis = 1);
+                let part = slice_axis(best, axis = 1, begin = [0], end = [$k]);
+                let pred = dot(x, v) + mean(part, axis = 1, keepdims = true) * 0.5;
+                loss huber(pred, y, delta = $delta);
+                output pred;
+            }
+        }
+    };
+}
+
+fields!(FieldsNumbers, [], 4, 4, 16, 0.75, -0.5, 1.5, 3);
+fields!(
+    FieldsSeen,
+    [const FIELDS: usize = 4; const FLAT = FIELDS * FIELDS; const D: f32 = 0.75; const K = 2;],
+    FIELDS, FIELDS, FLAT, D, -0.5, D * 2.0, K + 1
+);
+fields!(
+    FieldsOfRust,
+    [const FLAT = settings::FIELDS * settings::FIELDS; const DELTA: f32; const CLASSES;],
+    settings::FIELDS, settings::FIELDS, FLAT, DELTA, settings::LOWER, 2.0 * DELTA, CLASSES
+);
+
+/// One loop over rows, with numbers, or with constants and extents as numbers, in every precision.
+macro_rules! scaled {
+    ($model:ident, $dtype:ident, [$($constants:tt)*], $a:expr, $b:expr, $n:expr, $d:expr) => {
+        graph! {
+            pub model $model {
+                $($constants)*
+                dtype = $dtype;
+                input x: csr[n, d];
+                label y: dense[n, 1];
+                param w: row_sparse[d, 1] = Normal { mean: 0.0, std: 0.5 };
+                param b: dense[1] = Zeros;
+                let pred = (dot(x * (1.0 / $d.sqrt()), w) / $a / $b + b) / $n;
+                loss squared_error(pred, y);
+                output pred;
+            }
+        }
+    };
+}
+
+scaled!(ScaledNumbers, f32, [], 3.0, 2.0, 3.0, 5.0);
+scaled!(Scaled, f32, [const CLASSES;], CLASSES as f64, crate::constants::TWO, n as f32, (d as f64));
+scaled!(ScaledNumbers64, f64, [], 3.0, 2.0, 3.0, 5.0);
+scaled!(Scaled64, f64, [const CLASSES;], CLASSES as f64, crate::constants::TWO, n as f64, (d as f64));
+
+graph! {
+    /// What a block names of Rust, and what it is given.
+    pub block robust(p, y, delta, k = 1) {
+        huber(topk(p * crate::constants::TWO, k = k, axis = 1), y, delta = delta * 2.0)
+    }
+
+    pub model OfBlocks {
+        const DELTA: f32;
+        const ONE: usize = 1;
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 2] = Normal { mean: 0.0, std: 0.5 };
+        loss robust(dot(x, w), y, DELTA, k = ONE);
+    }
+
+    pub model OfBlocksNumbers {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 2] = Normal { mean: 0.0, std: 0.5 };
+        loss huber(topk(dot(x, w) * 2.0, k = 1, axis = 1), y, delta = 1.5);
+    }
+
+    /// Constants that are numbers are numbers in initializers.
+    pub model OfNumbers {
+        const CLASSES;
+        const HALF: f32 = 0.5;
+        const TWICE = 4.0 * HALF;
+        input x: dense[n, 2];
+        param(frozen) w: dense[2] = Constant(f64::from(HALF) + f64::from(TWICE));
+        output y = x * w + CLASSES as f64;
+    }
+
+    /// Ids are below a constant of Rust.
+    pub model Hot {
+        input ids: dense<u32>[n];
+        output hot = one_hot(ids, depth = settings::FIELDS);
+    }
+}
+
+mod elsewhere {
+    nnz::graph! {
+        use super::robust;
+
+        /// A block that comes with its tokens: what it names of Rust is that of where it is written.
+        pub model Fetched {
+            input x: csr[n, d];
+            label y: dense[n, 1];
+            param w: row_sparse[d, 2] = Normal { mean: 0.0, std: 0.5 };
+            loss robust(dot(x, w), y, super::DELTA);
+        }
+    }
+}
+
+/// Losses and parameters of some steps, as bits.
+macro_rules! steps {
+    ($model:ident, $batch:ident, $element:ty) => {{
+        let rows = vec![vec![(0_usize, 1.0), (2, -2.0)], vec![(1, 0.5)], vec![(0, 1.5), (3, 2.0)]];
+        let x = Csr::<$element>::from_rows(5, rows).unwrap();
+        let y = Dense::<$element>::new([3, 1], vec![1.0, -1.0, 0.5]).unwrap();
+        let mut model = $model::new(dims! { d: 5 }, Seed(3)).unwrap();
+        let rule = AdaGrad { learning_rate: 0.1, ..AdaGrad::default() };
+        let mut updater = nnz::optimizer::Updater::for_model(rule, &model).unwrap();
+        let batch = $batch { x: x.view(), y: y.view() };
+        let mut bits = Vec::new();
+        for _ in 0..10 {
+            bits.push(model.train_step(&batch, &mut updater).unwrap().to_bits());
+        }
+        model.forward(&batch).unwrap();
+        for index in 0..$model::OUTPUTS.len() {
+            let output = model.dense_output(index).unwrap();
+            bits.extend(output.values().iter().map(|value| f64::from(*value).to_bits()));
+        }
+        for parameter in model.parameters() {
+            bits.extend(parameter.values().iter().map(|value| f64::from(*value).to_bits()));
+        }
+        bits
+    }};
+}
+
+#[test]
+fn l8_attributes_that_are_constants_train_as_the_numbers_do() {
+    let numbers = steps!(FieldsNumbers, FieldsNumbersBatch, f32);
+    assert_eq!(numbers, steps!(FieldsSeen, FieldsSeenBatch, f32));
+    assert_eq!(numbers, steps!(FieldsOfRust, FieldsOfRustBatch, f32));
+    let of_blocks = steps!(OfBlocksNumbers, OfBlocksNumbersBatch, f32);
+    assert_eq!(of_blocks, steps!(OfBlocks, OfBlocksBatch, f32));
+    use elsewhere::{Fetched, FetchedBatch};
+    assert_eq!(of_blocks, steps!(Fetched, FetchedBatch, f32));
+}
+
+#[test]
+fn l8_dimensions_as_numbers_train_as_the_numbers_do_in_one_loop() {
+    assert_eq!(steps!(ScaledNumbers, ScaledNumbersBatch, f32), steps!(Scaled, ScaledBatch, f32));
+    let numbers = steps!(ScaledNumbers64, ScaledNumbers64Batch, f64);
+    assert_eq!(numbers, steps!(Scaled64, Scaled64Batch, f64));
+    let step =
+        |plan: String| plan.lines().find(|line| line.starts_with("step")).unwrap().to_owned();
+    let plan = Scaled::PLAN.to_string();
+    assert_eq!(step(plan.clone()), step(ScaledNumbers::PLAN.to_string()));
+    assert!(step(plan.clone()).contains("one loop over the rows of x"), "{plan}");
+}
+
+#[test]
+fn l8_the_plan_has_the_values_of_constants() {
+    let attributes = |operator: &str| {
+        let values = FieldsOfRust::PLAN.values.iter();
+        let mut found =
+            values.filter_map(|value| value.computed.filter(|how| how.operator == operator));
+        found
+            .next()
+            .unwrap()
+            .attributes
+            .iter()
+            .map(|(_, value)| value.to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(attributes("huber"), ["0.75"]);
+    assert_eq!(attributes("clip"), ["-0.5", "1.5"]);
+    assert_eq!(attributes("reshape"), ["[0, 4, 4]"]);
+    assert_eq!(attributes("topk"), ["1", "3"]);
+}
+
+#[test]
+fn l8_constants_that_are_numbers_are_numbers_in_initializers() {
+    let mut model = OfNumbers::new(dims! {}, Seed(1)).unwrap();
+    let x = Dense::full([1, 2], 2.0);
+    assert_eq!(model.forward(&OfNumbersBatch { x: x.view() }).unwrap().y.values(), [8.0; 2]);
+}
+
+#[test]
+fn l8_ids_stay_below_a_constant_of_rust() {
+    let mut model = Hot::new(dims! {}, Seed(1)).unwrap();
+    let ids = Dense::new([2], vec![0_u32, 3]).unwrap();
+    let outputs = model.forward(&HotBatch { ids: ids.view().into() }).unwrap();
+    assert_eq!(outputs.hot.shape(), [2, 4].into());
+    let beyond = Dense::new([2], vec![0_u32, 4]).unwrap();
+    let error = model.forward(&HotBatch { ids: beyond.view().into() }).unwrap_err();
+    assert!(error.to_string().contains('4'), "{error}");
+}
 
 #[test]
 fn arrays_of_constant_extents_are_joined() {

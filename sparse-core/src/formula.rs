@@ -174,6 +174,88 @@ impl fmt::Display for Formula {
     }
 }
 
+impl Formula {
+    /// The formula with others in place of names: of those that `of` knows.
+    #[must_use]
+    pub fn with(&self, of: &dyn Fn(&str) -> Option<Formula>) -> Formula {
+        let inner = |formula: &Formula| Box::new(formula.with(of));
+        match self {
+            Formula::Number(_) => self.clone(),
+            Formula::Name(name) => of(name).unwrap_or_else(|| self.clone()),
+            Formula::Negate(of_it) => Formula::Negate(inner(of_it)),
+            Formula::Binary(operator, lhs, rhs) => {
+                Formula::Binary(*operator, inner(lhs), inner(rhs))
+            }
+            Formula::Call(name, operands, attributes) => {
+                let operands = operands.iter().map(|operand| operand.with(of)).collect();
+                Formula::Call(name.clone(), operands, attributes.clone())
+            }
+        }
+    }
+
+    /// A scalar formula whose parts without names are numbers.
+    #[must_use]
+    pub fn folded(self) -> Formula {
+        if let Formula::Number(_) | Formula::Name(_) = self {
+            return self;
+        }
+        if let Ok(number) = crate::operators::scalar::value(&self, &|_| None) {
+            return Formula::Number(number);
+        }
+        let inner = |formula: Box<Formula>| Box::new(formula.folded());
+        match self {
+            Formula::Negate(of_it) => Formula::Negate(inner(of_it)),
+            Formula::Binary(operator, lhs, rhs) => {
+                Formula::Binary(operator, inner(lhs), inner(rhs))
+            }
+            Formula::Call(name, operands, attributes) => {
+                let operands = operands.into_iter().map(Formula::folded).collect();
+                Formula::Call(name, operands, attributes)
+            }
+            other => other,
+        }
+    }
+
+    /// The names in it, each once, in the order of first use.
+    pub fn names(&self) -> Vec<&str> {
+        let (mut names, mut open) = (Vec::new(), vec![self]);
+        while let Some(formula) = open.pop() {
+            match formula {
+                Formula::Number(_) => {}
+                Formula::Name(name) if names.contains(&name.as_str()) => {}
+                Formula::Name(name) => names.push(name.as_str()),
+                Formula::Negate(inner) => open.push(inner),
+                Formula::Binary(_, lhs, rhs) => open.extend([&**rhs, &**lhs]),
+                Formula::Call(_, operands, _) => open.extend(operands.iter().rev()),
+            }
+        }
+        names
+    }
+
+    /// Whether Rust can compute it while it compiles: arithmetic, comparisons, and functions that
+    /// are choices among numbers.
+    pub fn is_constant(&self) -> bool {
+        const CHOICES: [&str; 4] = ["max", "min", "abs", "select"];
+        match self {
+            Formula::Number(_) | Formula::Name(_) => true,
+            Formula::Negate(inner) => inner.is_constant(),
+            Formula::Binary(_, lhs, rhs) => lhs.is_constant() && rhs.is_constant(),
+            Formula::Call(name, operands, _) => {
+                CHOICES.contains(&name.as_str()) && operands.iter().all(Formula::is_constant)
+            }
+        }
+    }
+
+    /// The text without the parentheses around all of it.
+    pub fn bare(&self) -> String {
+        let text = self.to_string();
+        match self {
+            Formula::Binary(..) => text[1..text.len() - 1].to_owned(),
+            _ => text,
+        }
+    }
+}
+
 struct Parser<'a> {
     text: &'a str,
     at: usize,
@@ -205,9 +287,12 @@ impl<'a> Parser<'a> {
     fn word(&mut self) -> &'a str {
         self.peek();
         let rest = &self.text[self.at..];
-        let end = rest
-            .find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.'))
-            .unwrap_or(rest.len());
+        let is_part = |c: char| c.is_alphanumeric() || "_.:".contains(c);
+        // An expression of Rust is a name in braces.
+        let end = match rest.starts_with('{') {
+            true => rest.find('}').map_or(rest.len(), |end| end + 1),
+            false => rest.find(|c: char| !is_part(c)).unwrap_or(rest.len()),
+        };
         self.at += end;
         &rest[..end]
     }
@@ -313,6 +398,18 @@ mod tests {
         assert_eq!(show("1 / (1 + exp(-x))"), "(1 / (1 + exp(-(x))))");
         assert_eq!(show("x >= 1 - y"), "(x >= (1 - y))");
         assert_eq!(show("f(x == 1, axis = -1)"), "f((x == 1), axis = -1)");
+    }
+
+    #[test]
+    fn parts_without_names_are_folded_and_names_are_replaced() {
+        let formula = parse("x / sqrt(2 + 2) + crate::K * {2 * L}").unwrap();
+        assert_eq!(formula.names(), ["x", "crate::K", "{2 * L}"]);
+        assert_eq!(formula.clone().folded().bare(), "(x / 2) + (crate::K * {2 * L})");
+        let number = |name: &str| (name != "x").then_some(Formula::Number(3.0));
+        assert_eq!(formula.with(&number).folded().bare(), "(x / 2) + 9");
+        assert_eq!(parse("2 * 3 > 5").unwrap().folded(), Formula::Number(1.0));
+        assert!(parse("min(max(0, L), U) == 0").unwrap().is_constant());
+        assert!(!parse("pow(2, K)").unwrap().is_constant());
     }
 
     #[test]

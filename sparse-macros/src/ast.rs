@@ -1,6 +1,8 @@
 //! The tree: what the user wrote, with spans and nothing decided.
 
+use crate::arithmetic::Arithmetic;
 use proc_macro2::{Span, TokenStream};
+use sparse_core::ir::NamedList;
 use std::rc::Rc;
 use syn::{Attribute, Ident, Path, Visibility};
 
@@ -140,11 +142,7 @@ pub(crate) enum Declaration {
         name: Ident,
         value: Ident,
     },
-    /// `const CLASSES;`, a constant in scope, or `const CLASSES: usize = 2 * PAIRS;`.
-    Constant {
-        name: Ident,
-        value: TokenStream,
-    },
+    Constant(Constant),
 }
 
 impl Declaration {
@@ -154,9 +152,28 @@ impl Declaration {
             Declaration::Input(input) => Some(&input.name),
             Declaration::Parameter(parameter) => Some(&parameter.name),
             Declaration::Let(binding) => Some(&binding.name),
-            Declaration::Output { name, .. } | Declaration::Constant { name, .. } => Some(name),
+            Declaration::Output { name, .. } => Some(name),
+            Declaration::Constant(constant) => Some(&constant.name),
             Declaration::Loss(_) | Declaration::Update { .. } | Declaration::Option { .. } => None,
         }
+    }
+}
+
+/// `const CLASSES;`, a constant in scope, or `const CLASSES: usize = 2 * PAIRS;`.
+pub(crate) struct Constant {
+    pub(crate) name: Ident,
+    /// The type, where it is written: a `usize` is an extent.
+    pub(crate) ty: Option<Ident>,
+    /// The value as it is written; the name itself of one in scope.
+    pub(crate) value: TokenStream,
+    /// The value, where it is arithmetic.
+    pub(crate) arithmetic: Option<Arithmetic>,
+}
+
+impl Constant {
+    /// Whether it is a constant in scope under its own name.
+    pub(crate) fn is_in_scope(&self) -> bool {
+        matches!(&self.arithmetic, Some(Arithmetic::Name(name)) if *name == self.name)
     }
 }
 
@@ -226,7 +243,9 @@ impl Expression {
             _ => (&[], &[]),
         };
         operands.iter().chain(attributes.iter().filter_map(|(_, text)| match text {
-            AttributeText::Expression(value) => Some(value),
+            AttributeText::Expression(value) | AttributeText::Arithmetic(_, Some(value)) => {
+                Some(value)
+            }
             _ => None,
         }))
     }
@@ -238,7 +257,9 @@ impl ExpressionKind {
         let ExpressionKind::Call { operands, attributes, .. } = self else { return };
         taken.extend(Rc::get_mut(operands).into_iter().flat_map(|operands| operands.drain(..)));
         for (_, text) in attributes.drain(..) {
-            if let AttributeText::Expression(value) = text {
+            if let AttributeText::Expression(value) | AttributeText::Arithmetic(_, Some(value)) =
+                text
+            {
                 taken.push(value);
             }
         }
@@ -261,6 +282,8 @@ impl Drop for Expression {
 pub(crate) enum ExpressionKind {
     Name(Ident),
     Number(f64),
+    /// `crate::SCALE`, or `d as f64`.
+    Arithmetic(Rc<Arithmetic>),
     /// Operators written as signs are calls by their names.
     Call {
         callee: Callee,
@@ -301,5 +324,13 @@ pub(crate) enum AttributeText {
     List(Vec<Option<i64>>),
     /// A value of the model that has no name, for an operand.
     Expression(Expression),
+    /// `K + 1` or `crate::DELTA`; for an operand the value that it is there.
+    Arithmetic(Rc<Arithmetic>, Option<Expression>),
+    /// A list in which some entries are arithmetic: `[0, FIELDS, _]`.
+    Entries(Vec<Option<Rc<Arithmetic>>>),
+    /// A constant of Rust, resolved: its name in the graph.
+    Named(String),
+    /// A list with constants of Rust, resolved.
+    NamedList(NamedList),
     Other,
 }

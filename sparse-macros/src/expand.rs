@@ -31,7 +31,7 @@ pub(crate) fn front(input: TokenStream, place: fn(Span) -> String) -> (TokenStre
     let mut types = emit::Types::default();
     for model in &source.models {
         let before = report.n_errors();
-        let graph = resolve::resolve(model, &library, &mut report);
+        let (graph, unnamed) = resolve::resolve(model, &library, &mut report);
         let resolved = report.n_errors() == before && !model.broken;
         let compiled = match resolved {
             true => compile_variants(graph),
@@ -42,7 +42,7 @@ pub(crate) fn front(input: TokenStream, place: fn(Span) -> String) -> (TokenStre
             continue;
         }
         let broken = !resolved || report.n_errors() > before;
-        tokens.extend(emit::model(model, &compiled, &operators, broken, &report));
+        tokens.extend(emit::model(model, &unnamed, &compiled, &operators, broken, &report));
     }
     (tokens, report)
 }

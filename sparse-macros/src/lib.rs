@@ -3,6 +3,7 @@
 //! re-exports the macro: emitted code names `::nnz`.
 #![forbid(unsafe_code)]
 
+mod arithmetic;
 mod ast;
 mod emit;
 mod expand;

@@ -22,7 +22,8 @@ pub(crate) fn rust(
     }
 }
 
-fn tokens(
+/// The same of a formula that is parsed.
+pub(crate) fn tokens(
     formula: &Formula,
     ty: &TokenStream,
     variable: &dyn Fn(&str) -> TokenStream,

@@ -171,7 +171,7 @@ pub fn evaluate_by<'a, T: Float, E: From<InterpreterError>>(
     let mut values = Values { graph, arrays: vec![None; graph.values.len()] };
     let mut extents = HashMap::new();
     for id in graph.ids() {
-        if matches!(graph.value(id).kind, Kind::Constant(_) | Kind::Apply(_)) {
+        if matches!(graph.value(id).kind, Kind::Constant(_) | Kind::Named(_) | Kind::Apply(_)) {
             continue;
         }
         let name = graph.label(id);
@@ -182,19 +182,23 @@ pub fn evaluate_by<'a, T: Float, E: From<InterpreterError>>(
     }
     for &id in &compiled.plan.all {
         let mut array = used(graph, id, &extents);
-        check_ids(graph, id, &values)?;
+        check_ids(graph, id, &values, &extents)?;
         let kernel = kernel_name(graph, id).unwrap_or_default();
         let missing =
             || InterpreterError::NoKernel { name: graph.label(id), kernel: kernel.clone() };
         let apply = graph.apply_of(id).ok_or_else(missing)?;
         let operands: Option<Vec<_>> =
-            apply.operands.iter().map(|operand| operand_of(graph, *operand, &values)).collect();
+            apply.operands.iter().map(|of| operand_of(graph, *of, &values, &extents)).collect();
+        let known = |name: &str| extents.get(name).map(|extent| *extent as f64);
+        let attributes = apply.attributes.with_values(known);
+        let attributes =
+            attributes.map_err(|name| InterpreterError::Missing { name: name.to_owned() })?;
         let call = Call {
             operator: apply.operator,
             kernel: &kernel,
             result: graph.storage(id),
             operands: &operands.ok_or_else(missing)?,
-            attributes: &apply.attributes,
+            attributes: &attributes,
         };
         compute(&call, &mut array)?.ok_or_else(missing)?;
         check_shape(graph, id, &array, &mut extents)?;
@@ -225,6 +229,7 @@ fn check_ids<T: Float>(
     graph: &Graph,
     id: ValueId,
     values: &Values<'_, T>,
+    extents: &HashMap<String, usize>,
 ) -> Result<(), InterpreterError> {
     if let Some((ids, extent)) = graph.apply_of(id).and_then(|apply| graph.ids_below(apply))
         && let Some(Array::Ids(found)) = values.get(ids)
@@ -233,6 +238,7 @@ fn check_ids<T: Float>(
                 values.get(of).and_then(|of| of.shape().get(axis).copied())
             }
             IdsExtent::Size(size) => usize::try_from(size).ok(),
+            IdsExtent::Named(name) => extents.get(name).copied(),
         }
         && let Some((position, id)) = found.view().first_beyond(bound)
     {
@@ -245,8 +251,11 @@ fn operand_of<'a, T: Float>(
     graph: &Graph,
     id: ValueId,
     values: &'a Values<'_, T>,
+    extents: &HashMap<String, usize>,
 ) -> Option<Operand<'a, T>> {
-    if let Some(number) = graph.constant_of(id) {
+    if let Some(formula) = graph.number_of(id) {
+        let known = |name: &str| extents.get(name).map(|extent| *extent as f64);
+        let number = sparse_core::operators::scalar::value(&formula, &known).ok()?;
         return Some(Operand::Scalar(T::of(number)));
     }
     match (graph.storage(id), values.get(id)?) {

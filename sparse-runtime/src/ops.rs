@@ -60,6 +60,7 @@ use crate::formats::{Csr, Dense, ELEMENTS, Extents, FormatError, Ids, IdsView, R
 use crate::kernels::{Context, Kernels};
 use crate::memory;
 use sparse_core::element::{Element, Float};
+use sparse_core::formula::Formula;
 use sparse_core::ir::{AttributeValue, Attributes, Axes, List, Number};
 use sparse_core::operators::{self, Given};
 use sparse_core::shapes::{self, Dim, Dims, Substitution};
@@ -119,7 +120,10 @@ fn check(
     }
     if let Some(condition) = signature.condition {
         let ranks: Vec<usize> = operands.iter().map(|extents| extents.len()).collect();
-        let given = Given { operator: row, attributes, numbers, ranks: &ranks };
+        let numbers: Vec<Option<Formula>> =
+            numbers.iter().map(|number| number.map(Formula::Number)).collect();
+        let (numbers, names) = (&numbers[..], None);
+        let given = Given { operator: row, attributes, numbers, ranks: &ranks, names };
         if !(condition.holds)(&given) {
             let text = row.storage[rule].text();
             let sparse = signature.operands.iter().any(

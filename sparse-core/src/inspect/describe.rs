@@ -111,7 +111,7 @@ struct Parts {
 impl Parts {
     fn new(compiled: &Compiled) -> Self {
         let graph = &compiled.graph;
-        let ids: Vec<ValueId> = graph.ids().filter(|id| graph.constant_of(*id).is_none()).collect();
+        let ids: Vec<ValueId> = graph.ids().filter(|id| !graph.is_number(*id)).collect();
         let mut positions = vec![0; graph.values.len()];
         for (position, id) in ids.iter().enumerate() {
             positions[id.0] = position as u32;
@@ -326,9 +326,10 @@ fn operands(graph: &Graph, id: ValueId, positions: &[u32]) -> Vec<Operand> {
 }
 
 fn operand(graph: &Graph, id: ValueId, positions: &[u32]) -> Operand {
-    match graph.constant_of(id) {
-        Some(number) => Operand::Number(number),
-        None => Operand::Value(positions[id.0]),
+    match &graph.value(id).kind {
+        Kind::Constant(number) => Operand::Number(*number),
+        Kind::Named(formula) => Operand::named(&formula.bare()),
+        _ => Operand::Value(positions[id.0]),
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) fn dot(plan: &PlanTable<'_>, sizes: &Sizes) -> String {
                 Operand::Shape(from) => {
                     writeln!(text, "  v{from} -> v{position} [style = dotted, constraint = false];")
                 }
-                Operand::Number(_) => Ok(()),
+                Operand::Number(_) | Operand::Named { .. } => Ok(()),
             };
         }
     }

@@ -143,6 +143,38 @@ pub enum Operand {
     Shape(u32),
     /// A number in the source.
     Number(f64),
+    /// A number that is known with the batch: a formula in names of dimensions and constants of
+    /// Rust.
+    Named {
+        /// The formula.
+        text: &'static str,
+        /// The constants in it, with their values.
+        constants: &'static [(&'static str, f64)],
+    },
+}
+
+impl Operand {
+    /// A formula before the values of constants are seen.
+    pub(crate) fn named(text: &str) -> Self {
+        Operand::Named { text: crate::ir::interned(text), constants: &[] }
+    }
+
+    /// The number that an operand is, once the extents in it are known. `None` of a value, and of a
+    /// formula with an extent that is not.
+    pub fn number(&self, extent: &dyn Fn(&str) -> Option<usize>) -> Option<f64> {
+        match self {
+            Operand::Value(_) | Operand::Shape(_) => None,
+            Operand::Number(number) => Some(*number),
+            Operand::Named { text, constants } => {
+                let constant = |name: &str| {
+                    let found = constants.iter().find(|(known, _)| *known == name);
+                    found.map(|(_, value)| *value)
+                };
+                let known = |name: &str| constant(name).or(extent(name).map(|size| size as f64));
+                operators::scalar::value(&crate::formula::parse(text).ok()?, &known).ok()
+            }
+        }
+    }
 }
 
 /// Where a value is written to.
@@ -443,7 +475,7 @@ impl PlanValue<'_> {
         let operands = self.computed.map_or(&[][..], |how| how.operands);
         operands.iter().filter_map(|operand| match operand {
             Operand::Value(position) => Some(*position),
-            Operand::Shape(_) | Operand::Number(_) => None,
+            Operand::Shape(_) | Operand::Number(_) | Operand::Named { .. } => None,
         })
     }
 

@@ -200,6 +200,7 @@ fn cells(plan: &PlanTable<'_>, position: u32, sizes: &Sizes) -> [String; 7] {
                 .map(|operand| match operand {
                     Operand::Value(position) | Operand::Shape(position) => plan.label(*position),
                     Operand::Number(number) => number.to_string(),
+                    Operand::Named { text, .. } => (*text).to_owned(),
                 })
                 .collect();
             let rule = how.kernel.strip_prefix(how.operator).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! Attributes of an operator application.
 
+use super::named::{NamedList, interned};
 use crate::storage::Storage;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -17,6 +18,18 @@ pub enum AttributeValue {
     List(List),
     /// A storage type.
     Storage(Storage),
+    /// A number or an integer that is a constant of Rust, by its name: the compiler does not see
+    /// which it is.
+    Named(&'static str),
+    /// A list in which some integers are constants of Rust.
+    NamedList(NamedList),
+}
+
+impl AttributeValue {
+    /// A constant of Rust.
+    pub fn named(name: &str) -> Self {
+        AttributeValue::Named(interned(name))
+    }
 }
 
 /// A number as an attribute: equal where the bits are.
@@ -183,6 +196,8 @@ impl fmt::Display for AttributeValue {
             AttributeValue::Number(number) => write!(f, "{}", number.0),
             AttributeValue::List(list) => write!(f, "{list}"),
             AttributeValue::Storage(storage) => write!(f, "{storage}"),
+            AttributeValue::Named(name) => f.write_str(name),
+            AttributeValue::NamedList(list) => write!(f, "{list}"),
         }
     }
 }
@@ -221,6 +236,46 @@ impl Attributes {
             Some(AttributeValue::Integer(integer)) => Some([integer].into()),
             _ => None,
         }
+    }
+
+    /// A list, if given, of which entries may be constants of Rust; an integer is a list of one.
+    pub fn entries(&self, name: &str) -> Option<NamedList> {
+        match self.get(name) {
+            Some(AttributeValue::NamedList(list)) => Some(list),
+            Some(AttributeValue::Named(name)) => Some(NamedList::named(name)),
+            _ => self.list(name).map(NamedList::from),
+        }
+    }
+
+    /// The constant of Rust that an attribute is, if it is one.
+    pub fn name(&self, name: &str) -> Option<&'static str> {
+        match self.get(name) {
+            Some(AttributeValue::Named(name)) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The attributes with numbers in place of constants of Rust, where `value` knows them.
+    ///
+    /// # Errors
+    ///
+    /// The name of a constant that it does not know.
+    pub fn with_values(&self, value: impl Fn(&str) -> Option<f64>) -> Result<Self, &'static str> {
+        let mut attributes = Attributes::default();
+        for (attribute, given) in self.iter() {
+            let given = match given {
+                AttributeValue::Named(name) => match value(name).ok_or(name)? {
+                    number if number.fract() == 0.0 => AttributeValue::Integer(number as i64),
+                    number => AttributeValue::Number(Number(number)),
+                },
+                AttributeValue::NamedList(list) => {
+                    AttributeValue::List(list.with_values(|name| Some(value(name)? as i64))?)
+                }
+                given => given,
+            };
+            attributes.set(attribute, given);
+        }
+        Ok(attributes)
     }
 
     /// Axes; all of them where none are given.

@@ -1,6 +1,7 @@
 //! Building a graph: values are appended through these functions only.
 
 use super::{Apply, Attributes, Graph, Kind, Place, Value, ValueId};
+use crate::formula::Formula;
 use crate::operators::{self, Operator};
 use crate::shapes::Dims;
 use crate::storage::{ElementType, Storage};
@@ -31,9 +32,18 @@ impl Graph {
 
     /// Appends a number.
     pub fn constant(&mut self, number: f64, place: Place) -> ValueId {
+        self.number(Formula::Number(number), place)
+    }
+
+    /// Appends a number that is seen, or known later: a formula in names of dimensions and
+    /// constants of Rust.
+    pub fn number(&mut self, number: Formula, place: Place) -> ValueId {
         let element = self.element();
         self.push(Value {
-            kind: Kind::Constant(number),
+            kind: match number.folded() {
+                Formula::Number(number) => Kind::Constant(number),
+                formula => Kind::Named(formula),
+            },
             name: None,
             place,
             element,
@@ -71,10 +81,10 @@ impl Graph {
             };
         }
         if let Some(number) = self.fold(operator, &operands, &attributes) {
-            return self.constant(number, place);
+            return self.number(number, place);
         }
         if let Some(mirror) = operator.mirror.and_then(operators::find)
-            && self.constant_of(operands[0]).is_some()
+            && self.is_number(operands[0])
         {
             operands.swap(0, 1);
             operator = mirror;
@@ -139,10 +149,10 @@ impl Graph {
         operator: &Operator,
         operands: &[ValueId],
         attributes: &Attributes,
-    ) -> Option<f64> {
-        let numbers: Vec<f64> =
-            operands.iter().map(|operand| self.constant_of(*operand)).collect::<Option<_>>()?;
-        operator.elementwise(attributes, &numbers).ok()
+    ) -> Option<Formula> {
+        let numbers: Vec<Formula> =
+            operands.iter().map(|operand| self.number_of(*operand)).collect::<Option<_>>()?;
+        operator.elementwise_of(attributes, &numbers).ok()
     }
 }
 

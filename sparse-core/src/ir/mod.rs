@@ -6,11 +6,15 @@
 
 mod attributes;
 mod build;
+mod named;
 mod text;
 
 pub use attributes::{AttributeValue, Attributes, Axes, List, Number};
+pub(crate) use named::interned;
+pub use named::{Entry, NamedList};
 pub use text::{parse, print};
 
+use crate::formula::Formula;
 use crate::operators::{self, Operator};
 use crate::shapes::{Assumed, Dims, Substitution, place_of};
 use crate::storage::{ElementType, Storage};
@@ -71,8 +75,10 @@ pub struct Graph {
     pub gradients: Vec<(ValueId, ValueId)>,
     /// Extents to be inferred.
     pub unify: Substitution,
-    /// What must hold of constants of Rust.
+    /// What must hold of constants of Rust that are extents.
     pub assumptions: Vec<Assumption>,
+    /// What must hold of constants of Rust that are numbers.
+    pub conditions: Vec<NumberCondition>,
 }
 
 /// What must hold of constants of Rust: whoever sees their values checks.
@@ -82,6 +88,18 @@ pub struct Assumption {
     pub assumed: Assumed,
     /// What needs it, in words.
     pub user: String,
+    /// Where.
+    pub place: Place,
+}
+
+/// What must hold of constants of Rust that are numbers: whoever sees their values checks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NumberCondition {
+    /// What holds where it is not 0: a [constant expression](Formula::is_constant) in names of
+    /// constants.
+    pub condition: Formula,
+    /// What does not hold otherwise, and what to write, in words.
+    pub text: String,
     /// Where.
     pub place: Place,
 }
@@ -136,6 +154,8 @@ pub enum Kind {
     },
     /// A number in the source.
     Constant(f64),
+    /// A number that is known later: a formula in names of dimensions and constants of Rust.
+    Named(Formula),
     /// An operator's result.
     Apply(Apply),
 }
@@ -160,6 +180,8 @@ pub enum IdsExtent {
     Axis(ValueId, usize),
     /// A number.
     Size(u64),
+    /// A constant of Rust.
+    Named(&'static str),
 }
 
 /// A declared type of a `let`.
@@ -253,6 +275,20 @@ impl Graph {
         }
     }
 
+    /// Whether a value is a number, seen or not.
+    pub fn is_number(&self, id: ValueId) -> bool {
+        matches!(self.values[id.0].kind, Kind::Constant(_) | Kind::Named(_))
+    }
+
+    /// The number that a value is, seen or not.
+    pub fn number_of(&self, id: ValueId) -> Option<Formula> {
+        match &self.values[id.0].kind {
+            Kind::Constant(number) => Some(Formula::Number(*number)),
+            Kind::Named(formula) => Some(formula.clone()),
+            _ => None,
+        }
+    }
+
     /// The parameters, in the order of declaration.
     pub fn parameters(&self) -> impl Iterator<Item = ValueId> {
         self.ids().filter(|id| matches!(self.values[id.0].kind, Kind::Parameter { .. }))
@@ -266,8 +302,24 @@ impl Graph {
     /// Keeps what was assumed of constants for the sake of `user`.
     pub fn keep_assumptions(&mut self, user: &str, place: Place) {
         let assumed = self.unify.take_assumed().into_iter();
-        let user = || user.to_owned();
-        self.assumptions.extend(assumed.map(|assumed| Assumption { assumed, user: user(), place }));
+        let of_user = || user.to_owned();
+        self.assumptions.extend(assumed.map(|assumed| Assumption {
+            assumed,
+            user: of_user(),
+            place,
+        }));
+        for (condition, text) in self.unify.take_conditions() {
+            self.keep_condition(condition, format!("`{user}` needs {text}"), place);
+        }
+    }
+
+    /// Keeps what must hold of numbers that are constants of Rust, once at each place.
+    pub fn keep_condition(&mut self, condition: Formula, text: String, place: Place) {
+        let is_known =
+            |known: &NumberCondition| known.place == place && known.condition == condition;
+        if !self.conditions.iter().any(is_known) {
+            self.conditions.push(NumberCondition { condition, text, place });
+        }
     }
 
     /// The shape of a value, as far as it is known.
@@ -287,6 +339,9 @@ impl Graph {
         // Some operators read ids or numbers, which have no bound.
         let ids = operand(below.ids).filter(|ids| self.value(*ids).element.is_id())?;
         let Some(of) = operand(below.of) else {
+            if let Some(name) = apply.attributes.name(below.of) {
+                return Some((ids, IdsExtent::Named(name)));
+            }
             let size = apply.operator.integer(&apply.attributes, below.of)?;
             return Some((ids, IdsExtent::Size(u64::try_from(size).ok()?)));
         };
@@ -300,6 +355,7 @@ impl Graph {
         match (&value.name, &value.kind) {
             (Some(name), _) => name.clone(),
             (None, Kind::Constant(number)) => number.to_string(),
+            (None, Kind::Named(formula)) => formula.bare(),
             (None, _) => format!("%{}", id.0),
         }
     }

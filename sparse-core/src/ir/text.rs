@@ -13,8 +13,8 @@
 //! ```
 
 use super::{
-    Alternatives, AttributeValue, Attributes, Fallback, Graph, Kind, List, Number, Output, Place,
-    Update, ValueId,
+    Alternatives, AttributeValue, Attributes, Entry, Fallback, Graph, Kind, NamedList, Number,
+    Output, Place, Update, ValueId,
 };
 use crate::operators::{self, AttributeKind};
 use crate::shapes::{Dim, Dims, show};
@@ -41,6 +41,9 @@ pub fn print(graph: &Graph) -> String {
         // Writing to a String cannot fail.
         let _ = match &value.kind {
             Kind::Constant(_) => continue,
+            Kind::Named(formula) => {
+                writeln!(text, "{} = number {}", reference_of(graph, id), formula.bare())
+            }
             Kind::Input => writeln!(text, "{label} = input {}", declared()),
             Kind::Label => writeln!(text, "{label} = label {}", declared()),
             Kind::Parameter { initializer, frozen, decay } => {
@@ -49,7 +52,7 @@ pub fn print(graph: &Graph) -> String {
             }
             Kind::Apply(apply) => {
                 let mut call: Vec<String> =
-                    apply.operands.iter().map(|operand| graph.label(*operand)).collect();
+                    apply.operands.iter().map(|operand| reference_of(graph, *operand)).collect();
                 for (name, value) in apply.attributes.iter() {
                     call.push(format!("{name} = {value}"));
                 }
@@ -68,10 +71,10 @@ pub fn print(graph: &Graph) -> String {
         };
     }
     for loss in &graph.losses {
-        let _ = writeln!(text, "loss {}", graph.label(*loss));
+        let _ = writeln!(text, "loss {}", reference_of(graph, *loss));
     }
     for output in &graph.outputs {
-        let _ = writeln!(text, "output {} = {}", output.name, graph.label(output.value));
+        let _ = writeln!(text, "output {} = {}", output.name, reference_of(graph, output.value));
     }
     for update in &graph.updates {
         let (state, value) = (graph.label(update.state), graph.label(update.value));
@@ -136,6 +139,11 @@ fn parse_line(graph: &mut Graph, line: &str, place: Place) -> Result<(), String>
         _ => {}
     }
     let rest = rest.trim_start().strip_prefix('=').ok_or("expected `=`")?.trim();
+    if let Some(formula) = rest.strip_prefix("number ") {
+        let id = graph.number(crate::formula::parse(formula)?, place);
+        graph.values[id.0].name = Some(word.to_owned());
+        return Ok(());
+    }
     let (head, tail) = rest.split_once([' ', '(']).ok_or("expected a value")?;
     let kind = match head {
         "input" => Kind::Input,
@@ -190,13 +198,22 @@ fn parse_apply(graph: &mut Graph, name: &str, text: &str, place: Place) -> Resul
         let value = value.trim();
         let value = match known.kind {
             AttributeKind::Flag => AttributeValue::Flag(value == "true"),
-            AttributeKind::Integer(_) => {
-                AttributeValue::Integer(value.parse().map_err(|_| "expected an integer")?)
-            }
-            AttributeKind::Number(_) => {
-                AttributeValue::Number(Number(value.parse().map_err(|_| "expected a number")?))
-            }
-            AttributeKind::Axes | AttributeKind::List => AttributeValue::List(list(value)?),
+            AttributeKind::Integer(_) => match value.parse() {
+                Ok(integer) => AttributeValue::Integer(integer),
+                Err(_) if known.is_extent => {
+                    graph.unify.declare_constant(value);
+                    AttributeValue::named(value)
+                }
+                Err(_) => return Err("expected an integer".to_owned()),
+            },
+            AttributeKind::Number(_) => match value.parse() {
+                Ok(number) => AttributeValue::Number(Number(number)),
+                Err(_) => {
+                    graph.unify.declare_number(value);
+                    AttributeValue::named(value)
+                }
+            },
+            AttributeKind::Axes | AttributeKind::List => list(graph, value, known.is_extent)?,
             AttributeKind::Storage => {
                 AttributeValue::Storage(value.parse().map_err(|()| "expected a storage")?)
             }
@@ -220,8 +237,8 @@ fn arguments_of(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0;
     let parts = text.split(move |letter| {
         match letter {
-            '[' => depth += 1,
-            ']' => depth -= 1,
+            '[' | '{' => depth += 1,
+            ']' | '}' => depth -= 1,
             _ => {}
         }
         letter == ',' && depth == 0
@@ -229,22 +246,37 @@ fn arguments_of(text: &str) -> impl Iterator<Item = &str> {
     parts.map(str::trim).filter(|argument| !argument.is_empty())
 }
 
-/// `[0, _]`, or one integer.
-fn list(text: &str) -> Result<List, String> {
-    let entries =
-        text.trim_matches(['[', ']']).split(',').map(str::trim).filter(|word| !word.is_empty());
-    let entries = entries.map(|word| match word {
-        "_" => Ok(None),
-        word => word.parse().map(Some).map_err(|_| format!("expected an integer, not `{word}`")),
+/// `[0, _]`, or one integer. Of extents an entry may be a constant.
+fn list(graph: &mut Graph, text: &str, of_extents: bool) -> Result<AttributeValue, String> {
+    let entries = arguments_of(text.trim_matches(['[', ']']));
+    let entries = entries.map(|word| match word.parse() {
+        _ if word == "_" => Ok(None),
+        Ok(integer) => Ok(Some(Entry::Integer(integer))),
+        Err(_) if of_extents => {
+            graph.unify.declare_constant(word);
+            Ok(Some(Entry::named(word)))
+        }
+        Err(_) => Err(format!("expected an integer, not `{word}`")),
     });
-    Ok(List::new(&entries.collect::<Result<Vec<_>, _>>()?))
+    let list = NamedList::new(&entries.collect::<Result<Vec<_>, _>>()?);
+    Ok(list.integers().map_or(AttributeValue::NamedList(list), AttributeValue::List))
+}
+
+/// How a line names an operand.
+fn reference_of(graph: &Graph, id: ValueId) -> String {
+    let value = graph.value(id);
+    match (&value.name, &value.kind) {
+        (None, Kind::Named(_)) => format!("%{}", id.0),
+        _ => graph.label(id),
+    }
 }
 
 fn reference(graph: &mut Graph, word: &str, place: Place) -> Result<ValueId, String> {
     if let Ok(number) = word.parse::<f64>() {
         return Ok(graph.constant(number, place));
     }
-    graph.ids().rfind(|id| graph.label(*id) == word).ok_or_else(|| format!("no value `{word}`"))
+    let found = graph.ids().rfind(|id| reference_of(graph, *id) == word);
+    found.ok_or_else(|| format!("no value `{word}`"))
 }
 
 fn dims(graph: &mut Graph, text: &str) -> Dims {
@@ -309,6 +341,21 @@ update c = c
         let text = "model M f32\nx = input dense f32 [n, 3]\ns = sum(x, axis = [0, 1], keepdims = true)\n\
                     c = clip(x, lower = -1.5, upper = 2)\nl = norm(x, ord = 1)\noutput s = s\n";
         assert_eq!(print(&parse(text).unwrap()), text);
+    }
+
+    #[test]
+    fn l8_constants_of_rust_and_extents_survive_a_round_trip_by_their_names() {
+        let text = "model M f32\nx = input dense f32 [n, FIELDS]\ny = label dense f32 [n, FIELDS]\n\
+                    r = reshape(x, shape = [0, FIELDS, crate::K, _])\nt = topk(x, k = {K + 1})\n\
+                    l = huber(x, y, delta = {2.0 * crate::DELTA})\n%6 = number 1 / sqrt(n)\n\
+                    s = multiply(x, %6)\nloss l\noutput s = s\n";
+        let graph = parse(text).unwrap();
+        assert_eq!(print(&graph), text);
+        let known = |name: &str| graph.unify.is_constant_number(name);
+        assert!(["FIELDS", "crate::K", "{K + 1}", "{2.0 * crate::DELTA}"].into_iter().all(known));
+        assert!(!known("n") && !graph.unify.is_constant("{2.0 * crate::DELTA}"));
+        let axis = "model M f32\nx = input dense f32 [n, 2]\ns = sum(x, axis = AXIS)\n";
+        assert!(parse(axis).unwrap_err().contains("expected an integer, not `AXIS`"));
     }
 
     #[test]

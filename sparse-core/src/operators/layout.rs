@@ -1,6 +1,8 @@
 //! The same elements in another shape or order, and repeated.
 
-use super::{Operator, ROW, Rule, axes, flag, gradient, integer, list, required_integer, rule};
+use super::{
+    Operator, ROW, Rule, axes, extents, flag, gradient, integer, list, required_extent, rule,
+};
 
 pub(super) const ALL: &[&Operator] = &[
     &RESHAPE,
@@ -24,7 +26,7 @@ const RESHAPE: Operator = Operator {
     cost: "O(size).",
     summary: "The same elements under another shape, row major. In `shape` a 0 keeps the extent at its place, and one `_` or -1 is what \
               is left.",
-    attributes: &[list("shape")],
+    attributes: &[extents("shape")],
     shape: "reshape",
     storage: DENSE_ONLY,
     gradient: &[gradient("x", "reshape_like(grad, x)")],
@@ -113,7 +115,7 @@ const TILE: Operator = Operator {
     name: "tile",
     cost: "O(size of the result).",
     summary: "The array repeated as a whole, `reps` times along each axis.",
-    attributes: &[list("reps")],
+    attributes: &[extents("reps")],
     shape: "tile",
     storage: DENSE_ONLY,
     gradient: &[gradient("x", "tile_gradient(grad, x, reps = reps)")],
@@ -125,7 +127,7 @@ const TILE_GRADIENT: Operator = Operator {
     cost: "O(size of `grad`).",
     summary: "The gradient of `tile`: the sum of the repetitions.",
     operands: &["sum", "like"],
-    attributes: &[list("reps")],
+    attributes: &[extents("reps")],
     shape: "any any -> like",
     storage: &[rule("dense like -> dense").on_gpu()],
     gradient: &[gradient("sum", "tile(grad, reps = reps)")],
@@ -137,7 +139,7 @@ const REPEAT: Operator = Operator {
     name: "repeat",
     cost: "O(size of the result).",
     summary: "Each element along an axis repeated `repeats` times, one after the other.",
-    attributes: &[required_integer("repeats"), integer("axis", 0)],
+    attributes: &[required_extent("repeats"), integer("axis", 0)],
     shape: "repeat",
     storage: DENSE_ONLY,
     gradient: &[gradient("x", "repeat_gradient(grad, x, repeats = repeats, axis = axis)")],
@@ -149,7 +151,7 @@ const REPEAT_GRADIENT: Operator = Operator {
     cost: "O(size of `grad`).",
     summary: "The gradient of `repeat`: the sum of the repetitions.",
     operands: &["sum", "like"],
-    attributes: &[required_integer("repeats"), integer("axis", 0)],
+    attributes: &[required_extent("repeats"), integer("axis", 0)],
     shape: "any any -> like",
     storage: &[rule("dense like -> dense").on_gpu()],
     gradient: &[gradient("sum", "repeat(grad, repeats = repeats, axis = axis)")],

@@ -30,7 +30,7 @@ pub use columns::{CsrPattern, IdsBelow, Link, ResultRows, RowNames, RowUse, Rows
 pub use kind::{BinaryFamily, Combine, ElementLoss, Kind, LossLabel, Reduction};
 pub use on_gpu::GpuFamily;
 use rows::{all_rows, rows_by, rows_by_ids, within_rows, within_rows_unless};
-pub use rule::{Condition, Given, Pattern, Rule, Signature};
+pub use rule::{AtZero, Condition, Given, Pattern, Rule, Signature};
 
 use crate::formula::Formula;
 use crate::ir::Attributes;
@@ -108,6 +108,21 @@ pub struct Attribute {
     pub name: &'static str,
     /// What values it takes.
     pub kind: AttributeKind,
+    /// True where its integers are extents or bounds of parts, as which a constant of Rust can
+    /// stand.
+    pub is_extent: bool,
+}
+
+impl Attribute {
+    /// The same, whose integers are extents or bounds of parts.
+    const fn of_extents(self) -> Self {
+        Attribute { is_extent: true, ..self }
+    }
+
+    /// Whether a constant of Rust can stand for it, whose value the compiler does not see.
+    pub fn may_be_named(&self) -> bool {
+        self.is_extent || matches!(self.kind, AttributeKind::Number(_))
+    }
 }
 
 /// What values an attribute takes.
@@ -263,8 +278,52 @@ impl Operator {
         self.scalar(formula, attributes, &variable)
     }
 
+    /// The value of an element-wise operator of numbers, as far as they are known: a number, or a
+    /// formula in names of constants of Rust and dimensions.
+    ///
+    /// # Errors
+    ///
+    /// As [`Operator::elementwise`].
+    pub fn elementwise_of(
+        &self,
+        attributes: &Attributes,
+        elements: &[Formula],
+    ) -> Result<Formula, String> {
+        let numbers = elements.iter().map(|element| match element {
+            Formula::Number(number) => Some(*number),
+            _ => None,
+        });
+        let named = self.attributes.iter().any(|known| attributes.name(known.name).is_some());
+        if let Some(numbers) = numbers.collect::<Option<Vec<f64>>>().filter(|_| !named) {
+            return self.elementwise(attributes, &numbers).map(Formula::Number);
+        }
+        let (formula, names) = match self.kind {
+            Kind::Unary(formula) => (formula, ["x", ""]),
+            Kind::Binary(family, formula) if family.is_gradient() => {
+                (formula, ["g", self.operands[1]])
+            }
+            Kind::Binary(_, formula) => (formula, ["x", "y"]),
+            _ => return Err(self.name.to_owned()),
+        };
+        let of = |name: &str| match names.iter().position(|known| *known == name) {
+            Some(at) => elements.get(at).cloned(),
+            None => self.number_of(attributes, name),
+        };
+        Ok(crate::formula::parse(formula)?.with(&of).folded())
+    }
+
+    /// What [`number`](Self::number) is, or the constant of Rust that stands for it.
+    pub fn number_of(&self, attributes: &Attributes, name: &str) -> Option<Formula> {
+        let named = attributes.name(name).map(|name| Formula::Name(name.to_owned()));
+        named.or_else(|| self.number(attributes, name).map(Formula::Number))
+    }
+
     /// An attribute as a number, or its default: an integer or number itself, a flag as 0 or 1.
+    /// `None` of a constant of Rust.
     pub fn number(&self, attributes: &Attributes, name: &str) -> Option<f64> {
+        if attributes.name(name).is_some() {
+            return None;
+        }
         match self.attribute(name)?.kind {
             AttributeKind::Flag => Some(f64::from(u8::from(attributes.flag(name)))),
             AttributeKind::Integer(default) => {
@@ -275,8 +334,11 @@ impl Operator {
         }
     }
 
-    /// An attribute that is an integer, or its default.
+    /// An attribute that is an integer, or its default. `None` of a constant of Rust.
     pub fn integer(&self, attributes: &Attributes, name: &str) -> Option<i64> {
+        if attributes.name(name).is_some() {
+            return None;
+        }
         match self.attribute(name)?.kind {
             AttributeKind::Integer(default) => attributes.integer(name).or(default),
             _ => None,
@@ -379,42 +441,57 @@ const ROW: Operator = Operator {
 
 /// A flag attribute.
 const fn flag(name: &'static str) -> Attribute {
-    Attribute { name, kind: AttributeKind::Flag }
+    Attribute { name, kind: AttributeKind::Flag, is_extent: false }
 }
 
 /// A storage attribute.
 const fn storage(name: &'static str) -> Attribute {
-    Attribute { name, kind: AttributeKind::Storage }
+    Attribute { name, kind: AttributeKind::Storage, is_extent: false }
 }
 
 /// An attribute for axes.
 const fn axes(name: &'static str) -> Attribute {
-    Attribute { name, kind: AttributeKind::Axes }
+    Attribute { name, kind: AttributeKind::Axes, is_extent: false }
 }
 
 /// An integer attribute with its default.
 const fn integer(name: &'static str, default: i64) -> Attribute {
-    Attribute { name, kind: AttributeKind::Integer(Some(default)) }
+    Attribute { name, kind: AttributeKind::Integer(Some(default)), is_extent: false }
 }
 
 /// An integer that must be given.
 const fn required_integer(name: &'static str) -> Attribute {
-    Attribute { name, kind: AttributeKind::Integer(None) }
+    Attribute { name, kind: AttributeKind::Integer(None), is_extent: false }
 }
 
 /// A number that must be given.
 const fn number(name: &'static str) -> Attribute {
-    Attribute { name, kind: AttributeKind::Number(None) }
+    Attribute { name, kind: AttributeKind::Number(None), is_extent: false }
 }
 
 /// A number with its default.
 const fn number_or(name: &'static str, default: f64) -> Attribute {
-    Attribute { name, kind: AttributeKind::Number(Some(default)) }
+    Attribute { name, kind: AttributeKind::Number(Some(default)), is_extent: false }
+}
+
+/// An integer that is an extent, with its default.
+const fn extent(name: &'static str, default: i64) -> Attribute {
+    integer(name, default).of_extents()
+}
+
+/// An extent that must be given.
+const fn required_extent(name: &'static str) -> Attribute {
+    required_integer(name).of_extents()
+}
+
+/// A list of extents, or of bounds of parts.
+const fn extents(name: &'static str) -> Attribute {
+    list(name).of_extents()
 }
 
 /// A list attribute.
 const fn list(name: &'static str) -> Attribute {
-    Attribute { name, kind: AttributeKind::List }
+    Attribute { name, kind: AttributeKind::List, is_extent: false }
 }
 
 /// A storage rule.

@@ -1,6 +1,8 @@
 //! Elements in order, positions and counts: the latter are ids.
 
-use super::{Operator, ROW, Rule, all_rows, axes, flag, gradient, integer, no_gradient, rule};
+use super::{
+    Operator, ROW, Rule, all_rows, axes, extent, flag, gradient, integer, no_gradient, rule,
+};
 
 pub(super) const ALL: &[&Operator] =
     &[&ARGMAX, &ARGMIN, &COUNT_STORED, &SORT, &ARGSORT, &TOPK, &TOPK_IDS, &ORDER_GRADIENT];
@@ -78,7 +80,7 @@ const TOPK: Operator = Operator {
     cost: "O(size + size of the result · log k).",
     summary: "The `k` largest elements along an axis, the largest first, or with `smallest` the smallest ones, the smallest first. NaN \
               is larger than any number.",
-    attributes: &[integer("k", 1), integer("axis", -1), flag("smallest")],
+    attributes: &[extent("k", 1), integer("axis", -1), flag("smallest")],
     shape: "topk",
     storage: &[rule("dense -> dense").on_gpu()],
     gradient: &[gradient(

@@ -4,8 +4,8 @@
 //! is sparse, and also where some rows of a row_sparse array were taken.
 
 use super::{
-    Condition, CsrPattern, Operator, ROW, ResultRows, Rule, all_rows, axes, flag, gradient,
-    integer, list, rule, within_rows_unless,
+    Condition, CsrPattern, Operator, ROW, ResultRows, Rule, all_rows, axes, extents, flag,
+    gradient, integer, list, rule, within_rows_unless,
 };
 
 pub(super) const ALL: &[&Operator] = &[
@@ -26,7 +26,7 @@ const SLICE: Operator = Operator {
     summary: "Part of an array: along each axis the positions from `begin` to before `end`, every `step`-th. Lists have an entry for \
               each axis, `_` where it is left open; bounds may be negative, from the end, and are cut to the extent. A negative step \
               goes backwards.",
-    attributes: &[list("begin"), list("end"), list("step")],
+    attributes: &[extents("begin"), extents("end"), list("step")],
     shape: "slice",
     storage: &[
         rule("dense -> dense").on_gpu(),
@@ -44,7 +44,7 @@ const SLICE_AXIS: Operator = Operator {
     cost: "As `slice`.",
     name: "slice_axis",
     summary: "Part of an array along one axis: the positions from `begin` to before `end`, every `step`-th, as in `slice`.",
-    attributes: &[integer("axis", 0), list("begin"), list("end"), list("step")],
+    attributes: &[integer("axis", 0), extents("begin"), extents("end"), list("step")],
     shape: "slice_axis",
     storage: &[
         rule("dense -> dense").on_gpu(),
@@ -151,7 +151,7 @@ const SLICE_GRADIENT: Operator = Operator {
     name: "slice_gradient",
     summary: "The gradient of `slice`: zeros in the shape of `like`, with `part` in its place.",
     operands: &["part", "like"],
-    attributes: &[list("begin"), list("end"), list("step")],
+    attributes: &[extents("begin"), extents("end"), list("step")],
     shape: "any any -> like",
     storage: PLACED,
     gradient: &[gradient("part", "slice(grad, begin = begin, end = end, step = step)")],
@@ -169,7 +169,7 @@ const SLICE_AXIS_GRADIENT: Operator = Operator {
     name: "slice_axis_gradient",
     summary: "The gradient of `slice_axis`: zeros in the shape of `like`, with `part` in its place.",
     operands: &["part", "like"],
-    attributes: &[integer("axis", 0), list("begin"), list("end"), list("step")],
+    attributes: &[integer("axis", 0), extents("begin"), extents("end"), list("step")],
     shape: "any any -> like",
     storage: PLACED,
     gradient: &[gradient(

@@ -20,7 +20,7 @@ impl Operator {
             Kind::Declared(_, declared::DeclaredKernel::OfRule) => return ResultRows::All,
             _ => return within_rows(self.operands),
         }
-        let given = Given { operator: self, attributes, numbers: &[], ranks };
+        let given = Given { operator: self, attributes, numbers: &[], ranks, names: None };
         let applies = |rows: &&ResultRows| match rows {
             ResultRows::Added { when, .. } => self.holds(*when, attributes, ranks),
             ResultRows::Within { when, unless, .. } => {

@@ -1,7 +1,9 @@
 //! Storage rules: `csr' dense -> row_sparse`.
 
 use super::{Kind, Operator};
-use crate::ir::{Attributes, List};
+use crate::formula::{BinaryOperator, Formula};
+use crate::ir::{Attributes, Entry};
+use crate::shapes::Substitution;
 use crate::storage::Storage;
 
 /// One line of an operator's storage rules, as written in its row.
@@ -38,10 +40,80 @@ pub struct Given<'a> {
     pub operator: &'static Operator,
     /// The attributes given.
     pub attributes: &'a Attributes,
-    /// For each operand the number that it is, if it is one.
-    pub numbers: &'a [Option<f64>],
+    /// For each operand the number that it is, if it is one: seen, or a formula in names.
+    pub numbers: &'a [Option<Formula>],
     /// The operands' ranks.
     pub ranks: &'a [usize],
+    /// Which names in numbers are constants of Rust: the others are extents. Nothing without names.
+    pub names: Option<&'a Substitution>,
+}
+
+/// What an element-wise function is where its array operand is 0.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AtZero {
+    /// It is 0, whatever numbers stand for names.
+    Stays,
+    /// It is not, or may not be.
+    Moves,
+    /// It is 0 where this is not 0, a [constant expression](Formula::is_constant) in names of
+    /// constants of Rust.
+    If(Formula),
+}
+
+impl Given<'_> {
+    fn is_extent(&self, name: &str) -> bool {
+        self.names.is_some_and(|names| !names.is_constant_number(name))
+    }
+
+    /// What the element-wise function is at 0. With names it is 0 where it is so for numbers of
+    /// every kind: extents are integers from 1 on.
+    pub fn at_zero(&self) -> AtZero {
+        const OF_CONSTANTS: [f64; 6] = [-1.5, 0.5, 1.0, 2.0, -1.0, 3.0];
+        const OF_EXTENTS: [f64; 6] = [1.0, 2.0, 3.0, 5.0, 8.0, 1000.0];
+        let zero = || Formula::Number(0.0);
+        let elements = self.numbers.iter().map(|number| number.clone().unwrap_or_else(zero));
+        let elements: Vec<Formula> = elements.collect();
+        let at_zero = match self.operator.elementwise_of(self.attributes, &elements) {
+            Ok(Formula::Number(0.0)) => return AtZero::Stays,
+            Ok(Formula::Number(_)) | Err(_) => return AtZero::Moves,
+            Ok(formula) => formula,
+        };
+        let names = at_zero.names();
+        let extents = names.iter().filter(|name| self.is_extent(name)).count();
+        let is_zero = |round: usize| {
+            let value = |name: &str| {
+                let at = names.iter().position(|known| *known == name)?;
+                let samples = match self.is_extent(name) {
+                    true => OF_EXTENTS,
+                    false => OF_CONSTANTS,
+                };
+                Some(samples[(round + at * (1 + round / samples.len())) % samples.len()])
+            };
+            super::scalar::value(&at_zero, &value) == Ok(0.0)
+        };
+        match () {
+            () if (0..2 * OF_EXTENTS.len()).all(is_zero) => AtZero::Stays,
+            () if extents > 0 => AtZero::Moves,
+            () => stays_if(at_zero),
+        }
+    }
+}
+
+/// When a formula of constants is 0.
+fn stays_if(at_zero: Formula) -> AtZero {
+    let compare = |operator, formula| {
+        Formula::Binary(operator, Box::new(formula), Box::new(Formula::Number(0.0)))
+    };
+    if let Formula::Call(name, operands, _) = &at_zero
+        && let ("pow", [Formula::Number(0.0), exponent]) = (name.as_str(), &operands[..])
+        && exponent.is_constant()
+    {
+        return AtZero::If(compare(BinaryOperator::Greater, exponent.clone()));
+    }
+    match at_zero.is_constant() {
+        true => AtZero::If(compare(BinaryOperator::Equal, at_zero)),
+        false => AtZero::Moves,
+    }
 }
 
 impl Condition {
@@ -49,11 +121,7 @@ impl Condition {
     pub const ZERO_STAYS: Condition = Condition {
         text: "where f(0) = 0",
         suffix: "",
-        holds: |given| {
-            let elements: Vec<f64> =
-                given.numbers.iter().map(|number| number.unwrap_or(0.0)).collect();
-            given.operator.elementwise(given.attributes, &elements) == Ok(0.0)
-        },
+        holds: |given| given.at_zero() != AtZero::Moves,
     };
 
     /// Positions are those of rows.
@@ -76,13 +144,16 @@ impl Condition {
         holds: |given| {
             let (operator, attributes) = (given.operator, given.attributes);
             let rank = given.ranks.last().copied().unwrap_or(0);
-            let entry = |name, axis| attributes.list(name).and_then(|list: List| list.get(axis));
+            let first = |name| attributes.entries(name).and_then(|list| list.get(0));
             match operator.integer(attributes, "axis") {
                 Some(axis) => crate::shapes::place_of(axis, rank) == Some(0),
                 None if operator.attribute("axes").is_some() => {
                     rank > 0 && attributes.axes("axes").contain(0, rank)
                 }
-                None => entry("begin", 0).unwrap_or(0) != 0 || entry("end", 0).is_some(),
+                None => {
+                    let begins = first("begin").is_none_or(|entry| entry == Entry::Integer(0));
+                    !begins || first("end").is_some()
+                }
             }
         },
     };

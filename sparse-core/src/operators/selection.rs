@@ -5,7 +5,7 @@
 
 use super::{
     Condition, CsrPattern, IdsBelow, Operator, ROW, ResultRows, RowNames, RowUse, Weights,
-    all_rows, flag, gradient, integer, no_gradient, required_integer, rows_by, rows_by_ids, rule,
+    all_rows, flag, gradient, integer, no_gradient, required_extent, rows_by, rows_by_ids, rule,
     storage,
 };
 use crate::storage::Storage::Dense;
@@ -149,7 +149,7 @@ const ONE_HOT: Operator = Operator {
     summary: "For each id a row of `depth` columns with a 1 in the column of the id.",
     operands: &["ids"],
     ids_below: Some(IdsBelow { ids: "ids", of: "depth", axis: 0 }),
-    attributes: &[required_integer("depth"), storage("out")],
+    attributes: &[required_extent("depth"), storage("out")],
     shape: "one_hot",
     storage: &[rule("ids -> csr").on_gpu().or_on_request(Dense)],
     gradient: &[gradient("ids", "0")],

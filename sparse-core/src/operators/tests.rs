@@ -196,13 +196,15 @@ fn closed(operator: &'static Operator, signature: &Signature) -> (Graph, Option<
 fn number(operator: &'static Operator, signature: &Signature) -> f64 {
     let Some(condition) = signature.condition else { return 2.0 };
     let holds = |number: &f64| {
-        let scalar = |pattern: &Pattern| (*pattern == Pattern::Scalar).then_some(*number);
+        let scalar =
+            |pattern: &Pattern| (*pattern == Pattern::Scalar).then_some(Formula::Number(*number));
         let numbers: Vec<_> = signature.operands.iter().map(scalar).collect();
         let given = Given {
             operator,
             attributes: &Attributes::default(),
             numbers: &numbers,
             ranks: &[2, 2],
+            names: None,
         };
         (condition.holds)(&given)
     };

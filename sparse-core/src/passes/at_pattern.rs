@@ -168,13 +168,14 @@ impl AtPattern<'_> {
             ([lhs, rhs], Some(Family::Dense)) => {
                 // Of a number, a function may keep zeros; if not, it is computed where something
                 // is stored.
-                let number = self.graph.constant_of(rhs.id());
+                let number = self.graph.number_of(rhs.id());
                 let stored = self.stored(*lhs);
                 let Some(number) = number else {
                     let rhs = self.stored(*rhs);
                     return self.call(operator, vec![stored, rhs], with);
                 };
-                let stays = operator.elementwise(&with, &[0.0, number]) == Ok(0.0);
+                let zero = Formula::Number(0.0);
+                let stays = operator.elementwise_of(&with, &[zero.clone(), number]) == Ok(zero);
                 let by_places = operator.where_stored.filter(|_| !stays);
                 let by_places = by_places.and_then(|name| self.graph.operator(name));
                 self.call(by_places.unwrap_or(operator), vec![stored, rhs.id()], with)

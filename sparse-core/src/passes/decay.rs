@@ -69,7 +69,7 @@ fn computed_from_the_batch(graph: &Graph) -> Vec<bool> {
     for id in graph.ids() {
         of_batch.push(match &graph.value(id).kind {
             Kind::Input | Kind::Label => true,
-            Kind::Parameter { .. } | Kind::Constant(_) => false,
+            Kind::Parameter { .. } | Kind::Constant(_) | Kind::Named(_) => false,
             Kind::Apply(apply) => apply.operands.iter().any(|operand| of_batch[operand.0]),
         });
     }

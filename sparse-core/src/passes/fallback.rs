@@ -7,6 +7,7 @@
 use super::bytes::{dense_bytes, stored_bytes};
 use super::infer_storage::{choose, covers, push_inferred};
 use crate::diagnostics::{Code, Diagnostic};
+use crate::formula::Formula;
 use crate::ir::{Apply, Attributes, Fallback, Graph, Kind, Place, Value, ValueId};
 use crate::operators::{self, Signature};
 use crate::shapes::size_formula;
@@ -101,11 +102,11 @@ fn sparse_operands(graph: &Graph, apply: &Apply) -> impl DoubleEndedIterator<Ite
 /// Whether a result of some storage is what dense operands would give: a sparse one is 0 where no operand stores anything,
 /// which a quotient (0/0) is not. That has to be written.
 fn says_the_same(graph: &Graph, apply: &Apply, result: Storage) -> bool {
-    let number = |id: &ValueId| graph.constant_of(*id).unwrap_or(0.0);
-    let zeros: Vec<f64> = apply.operands.iter().map(number).collect();
-    let at_zero = apply.operator.elementwise(&apply.attributes, &zeros);
+    let number = |id: &ValueId| graph.number_of(*id).unwrap_or(Formula::Number(0.0));
+    let zeros: Vec<Formula> = apply.operands.iter().map(number).collect();
+    let at_zero = apply.operator.elementwise_of(&apply.attributes, &zeros);
     // An operator that is not element-wise has a sparse result only where it is 0.
-    result == Storage::Dense || at_zero.map_or(true, |value| value == 0.0)
+    result == Storage::Dense || at_zero.map_or(true, |value| value == Formula::Number(0.0))
 }
 
 /// The conversion of a value, which the source does not have, appended where it is new. Of a `fallback` the plan says so.
@@ -182,7 +183,8 @@ fn refusal(graph: &Graph, apply: &Apply, value: &Value, converted: &[usize]) -> 
     let (operator, storages) = (apply.operator, operand_storages(graph, apply));
     let positions: Vec<usize> = sparse_operands(graph, apply).collect();
     let sparse: Vec<ValueId> = positions.iter().map(|index| apply.operands[*index]).collect();
-    let number = apply.operands.iter().find_map(|id| graph.constant_of(*id));
+    let number = apply.operands.iter().find_map(|id| graph.number_of(*id));
+    let number = number.map(|number| number.bare());
     if let Some(number) = number.filter(|_| sparse.is_empty()) {
         let message =
             format!("`{}` is computed of arrays, and {number} is a number", operator.name);
@@ -259,8 +261,8 @@ pub(super) fn operand_storages(graph: &Graph, apply: &Apply) -> String {
         .iter()
         .enumerate()
         .map(|(index, id)| {
-            if let Some(number) = graph.constant_of(*id) {
-                return format!("the number {number}");
+            if let Some(number) = graph.number_of(*id) {
+                return format!("the number {}", number.bare());
             }
             let turned = apply
                 .operator
@@ -270,7 +272,7 @@ pub(super) fn operand_storages(graph: &Graph, apply: &Apply) -> String {
         })
         .collect();
     match words.as_slice() {
-        [one] if graph.constant_of(apply.operands[0]).is_some() => one.clone(),
+        [one] if graph.is_number(apply.operands[0]) => one.clone(),
         [one] => format!("a {one} value"),
         _ => words.join(" and "),
     }

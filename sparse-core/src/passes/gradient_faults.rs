@@ -56,8 +56,10 @@ pub(super) fn check_losses(
             apply.operator.name == "multiply"
                 && apply.operands.iter().any(|operand| graph.constant_of(*operand) == Some(0.0))
         });
-        let message = match graph.constant_of(*loss) {
-            Some(number) => format!("the loss is the number {number}, whatever the parameters are"),
+        let message = match graph.number_of(*loss) {
+            Some(number) => {
+                format!("the loss is the number {}, whatever the parameters are", number.bare())
+            }
             None if zero => "the loss is multiplied by 0".to_owned(),
             None => continue,
         };

@@ -105,7 +105,7 @@ fn check_size(graph: &Graph, id: ValueId) -> Result<(), Diagnostic> {
 }
 
 fn is_declared(value: &Value) -> bool {
-    !matches!(value.kind, Kind::Apply(_) | Kind::Constant(_))
+    !matches!(value.kind, Kind::Apply(_) | Kind::Constant(_) | Kind::Named(_))
 }
 
 fn check_losses(graph: &Graph, diagnostics: &mut Vec<Diagnostic>) {

@@ -7,7 +7,7 @@ use super::annotations;
 use super::fallback::{self, NoRule};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ir::{Apply, AttributeValue, Graph, Kind, Output, Place, Value, ValueId};
-use crate::operators::{self, Pattern, Signature};
+use crate::operators::{self, AtZero, Pattern, Signature};
 use crate::storage::{ElementType, Storage};
 
 /// Infers the storage of every operator's result, choosing a rule for each.
@@ -60,7 +60,7 @@ fn nothing_to_convert(graph: &Graph, value: &Value) -> Option<Diagnostic> {
     let operand = *operands.first()?;
     // The ones of a pattern are written out.
     let changes = graph.storage(operand) != to || graph.value(operand).element == ElementType::Unit;
-    let is_number = graph.constant_of(operand).is_some();
+    let is_number = graph.is_number(operand);
     if value.broken || graph.value(operand).broken || changes || is_number {
         return None;
     }
@@ -96,6 +96,7 @@ pub(super) fn push_inferred(
     };
     match chosen {
         Some((rule, storage)) => {
+            keep_zero_condition(graph, &apply, rule, value.place);
             write_out_units(graph, &mut apply, rule, value.place);
             apply.rule = Some(rule);
             value.storage = Some(storage);
@@ -205,7 +206,7 @@ pub(super) fn covers(graph: &Graph, apply: &Apply, signature: &Signature) -> boo
     let each = signature.operands.iter().zip(&apply.operands).enumerate();
     let operands = each.into_iter().all(|(index, (pattern, id))| {
         let value = graph.value(*id);
-        let number = matches!(value.kind, Kind::Constant(_));
+        let number = graph.is_number(*id);
         match pattern {
             Pattern::Scalar => number,
             Pattern::Like => !number,
@@ -233,11 +234,41 @@ pub(super) fn covers(graph: &Graph, apply: &Apply, signature: &Signature) -> boo
 
 fn condition_holds(graph: &Graph, apply: &Apply, signature: &Signature) -> bool {
     let Some(condition) = signature.condition else { return true };
-    let numbers: Vec<_> = apply.operands.iter().map(|id| graph.constant_of(*id)).collect();
+    about(graph, apply, |given| (condition.holds)(given))
+}
+
+/// What conditions of rules are about.
+fn about<R>(graph: &Graph, apply: &Apply, read: impl FnOnce(&operators::Given<'_>) -> R) -> R {
+    let numbers: Vec<_> = apply.operands.iter().map(|id| graph.number_of(*id)).collect();
     let ranks: Vec<usize> = apply.operands.iter().map(|id| graph.shape(*id).len()).collect();
     let (operator, attributes) = (apply.operator, &apply.attributes);
-    let given = operators::Given { operator, attributes, numbers: &numbers, ranks: &ranks };
-    (condition.holds)(&given)
+    let names = Some(&graph.unify);
+    read(&operators::Given { operator, attributes, numbers: &numbers, ranks: &ranks, names })
+}
+
+/// What a rule that keeps zeros assumes of constants of Rust, for whoever sees their values.
+fn keep_zero_condition(graph: &mut Graph, apply: &Apply, rule: usize, place: Place) {
+    let signature = apply.operator.storage[rule].signature();
+    if signature.condition != Some(&operators::Condition::ZERO_STAYS) {
+        return;
+    }
+    let AtZero::If(condition) = about(graph, apply, |given| given.at_zero()) else { return };
+    let (name, result) = (apply.operator.name, signature.result);
+    let dense: Vec<String> = apply
+        .operands
+        .iter()
+        .map(|id| match graph.is_number(*id) {
+            true => graph.label(*id),
+            false => format!("dense({})", graph.describe(*id)),
+        })
+        .chain(apply.attributes.iter().map(|(name, value)| format!("{name} = {value}")))
+        .collect();
+    let text = format!(
+        "`{name}` keeps `{result}` only where it is 0 at 0, which is so where `{}`; write `{name}({})` to accept the cost",
+        condition.bare(),
+        dense.join(", ")
+    );
+    graph.keep_condition(condition, text, place);
 }
 
 /// Ids where numbers are needed, or numbers where ids are: no storage would help.
@@ -360,6 +391,34 @@ mod tests {
         let (printed, _) =
             run(&format!("{}u = log(x)", head.replace("f32\nx", "f32 fallback = allow\nx")));
         assert!(printed.contains("= dense(x): dense [n, d]"), "{printed}");
+    }
+
+    /// What is printed of the last value, and what is needed of constants.
+    fn needed(call: &str) -> (String, Vec<String>) {
+        let text = format!("model M f32\nx = input csr f32 [n, d]\n%1 = number d\n{call}\n");
+        let mut graph = parse(&text).unwrap();
+        assert!(infer_shapes(&mut graph).is_empty());
+        let refused = infer_storage(&mut graph);
+        let printed = print(&graph);
+        let last = printed.lines().last().unwrap_or_default().to_owned();
+        let last = refused.first().map_or(last, |refused| refused.message.clone());
+        (last, graph.conditions.into_iter().map(|needed| needed.condition.bare()).collect())
+    }
+
+    #[test]
+    fn l8_zeros_are_kept_where_constants_of_rust_say_so() {
+        for (call, stored, conditions) in [
+            ("y = clip(x, lower = LOW, upper = 2)", "csr", &["min(max(0, LOW), 2) == 0"][..]),
+            ("y = clip(x, lower = LOW, upper = HIGH)", "csr", &["min(max(0, LOW), HIGH) == 0"]),
+            ("y = multiply(x, %1)", "csr", &[]),
+            ("y = divide(x, %1)", "csr", &[]),
+            ("y = power(x, %1)", "csr", &[]),
+            ("y = maximum(x, %1)", "would be dense", &[]),
+            ("y = add(x, %1)", "would be dense", &[]),
+        ] {
+            let (found, needed) = needed(call);
+            assert!(found.contains(stored) && needed == conditions, "{call}: {found} {needed:?}");
+        }
     }
 
     #[test]

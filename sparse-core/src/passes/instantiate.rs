@@ -41,8 +41,8 @@ pub(super) fn step<'a>(
                 (_, Some(index)) if index < scope.apply.operands.len() => {
                     scope.apply.operands[index]
                 }
-                _ => match scope.apply.operator.number(&scope.apply.attributes, name) {
-                    Some(number) => graph.constant(number, place),
+                _ => match scope.apply.operator.number_of(&scope.apply.attributes, name) {
+                    Some(number) => graph.number(number, place),
                     None => {
                         let operator = scope.apply.operator.name;
                         return Err(format!("gradient of `{operator}` names `{name}`"));
@@ -111,7 +111,9 @@ pub(super) fn attributes(
             .attribute(attribute)
             .ok_or_else(|| format!("`{}` has no attribute `{attribute}`", operator.name))?;
         let outer = &scope.apply.attributes;
+        let named = |source: &str| outer.name(source).map(AttributeValue::Named);
         let value = match (formula, known.kind) {
+            (AttributeFormula::Same(source), _) if outer.name(source).is_some() => named(source),
             (AttributeFormula::Flag(flag), _) => Some(AttributeValue::Flag(*flag)),
             (AttributeFormula::Not(flag), _) => Some(AttributeValue::Flag(!outer.flag(flag))),
             (AttributeFormula::Same(flag), AttributeKind::Flag) => {

@@ -25,16 +25,14 @@ pub(super) fn misfit(graph: &Graph, apply: &Apply, place: Place, error: &ShapeEr
                 operator.name
             ))
         }
-        ShapeError::Rank { operand, .. }
-            if graph.constant_of(apply.operands[*operand]).is_some() =>
-        {
-            let number = graph.constant_of(apply.operands[*operand]).unwrap_or_default();
-            let arrays = apply.operands.iter().filter(|id| graph.constant_of(**id).is_none());
+        ShapeError::Rank { operand, .. } if graph.is_number(apply.operands[*operand]) => {
+            let number = graph.label(apply.operands[*operand]);
+            let arrays = apply.operands.iter().filter(|id| !graph.is_number(**id));
             let like =
                 arrays.map(|id| graph.describe(*id)).next_back().unwrap_or_else(|| "x".to_owned());
-            say(Code::WrongRank).help(match number {
-                0.0 => format!("write `zeros_like({like})` for the number"),
-                1.0 => format!("write `ones_like({like})` for the number"),
+            say(Code::WrongRank).help(match number.as_str() {
+                "0" => format!("write `zeros_like({like})` for the number"),
+                "1" => format!("write `ones_like({like})` for the number"),
                 _ => format!("write `{number} * ones_like({like})` for the number"),
             })
         }

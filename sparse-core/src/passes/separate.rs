@@ -22,7 +22,8 @@ pub fn separate_outputs(graph: &mut Graph) -> Vec<Diagnostic> {
                 Diagnostic::new(Code::OutputOfIds, place, message)
                     .help(format!("leave it out: `{}` is there already", graph.label(id))),
             );
-        } else if let Some(number) = graph.constant_of(id) {
+        } else if graph.is_number(id) {
+            let number = graph.label(id);
             let message =
                 format!("the output `{}` is the number {number}", graph.outputs[index].name);
             diagnostics.push(
@@ -38,7 +39,8 @@ pub fn separate_outputs(graph: &mut Graph) -> Vec<Diagnostic> {
     // States are written one after the other, each from what was before.
     for index in 0..graph.updates.len() {
         let Update { state, value, place } = graph.updates[index];
-        if let Some(number) = graph.constant_of(value) {
+        if graph.is_number(value) {
+            let number = graph.label(value);
             let state = graph.label(state);
             let message = format!("the state `{state}` would become the number {number}");
             diagnostics
@@ -59,7 +61,7 @@ pub(super) fn make_distinct(graph: &mut Graph, diagnostics: &mut Vec<Diagnostic>
     for index in 0..graph.gradients.len() {
         let (parameter, id) = graph.gradients[index];
         let place = graph.value(id).place;
-        if graph.constant_of(id).is_some() {
+        if graph.is_number(id) {
             // The parameter itself is a loss, or added to one.
             let operands = vec![id, parameter];
             graph.gradients[index].1 = derived(

@@ -1,6 +1,7 @@
 //! Extents that follow from others, of which the compiler knows names alone.
 
 use super::{Dim, Span};
+use std::fmt;
 
 /// How an extent follows from numbers and constants of Rust.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,8 +15,42 @@ pub enum Derived {
         /// The extent of the axis.
         of: Dim,
         /// `begin`, `end` and `step`.
-        bounds: [Option<i64>; 3],
+        bounds: [Option<Bound>; 3],
     },
+}
+
+/// Where a part begins or ends, or its step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// A number, from the end where it is negative.
+    Number(i64),
+    /// A constant of Rust.
+    Extent(Dim),
+}
+
+impl Bound {
+    fn number(&self) -> Option<i64> {
+        match self {
+            Bound::Number(number) => Some(*number),
+            Bound::Extent(Dim::Size(size)) => i64::try_from(*size).ok(),
+            Bound::Extent(_) => None,
+        }
+    }
+}
+
+impl From<i64> for Bound {
+    fn from(number: i64) -> Self {
+        Bound::Number(number)
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bound::Number(number) => write!(f, "{number}"),
+            Bound::Extent(dim) => write!(f, "{dim}"),
+        }
+    }
 }
 
 impl Derived {
@@ -31,7 +66,13 @@ impl Derived {
         match self {
             Derived::Sum(terms) => Derived::Sum(terms.each_ref().map(map)),
             Derived::Product(terms) => Derived::Product(terms.each_ref().map(map)),
-            Derived::Part { of, bounds } => Derived::Part { of: map(&of), bounds },
+            Derived::Part { of, bounds } => Derived::Part {
+                of: map(&of),
+                bounds: bounds.map(|bound| match bound? {
+                    Bound::Extent(dim) => Some(Bound::Extent(map(&dim))),
+                    number => Some(number),
+                }),
+            },
         }
     }
 
@@ -40,9 +81,13 @@ impl Derived {
         Some(match self {
             Derived::Sum([Dim::Size(a), Dim::Size(b)]) => a.checked_add(*b),
             Derived::Product([Dim::Size(a), Dim::Size(b)]) => a.checked_mul(*b),
-            Derived::Part { of: Dim::Size(of), bounds: [begin, end, step] } => {
+            Derived::Part { of: Dim::Size(of), bounds } => {
                 let of = usize::try_from(*of).unwrap_or(usize::MAX);
-                Some(Span::new(*begin, *end, *step, of).len as u64)
+                let seen = |bound: &Option<Bound>| {
+                    bound.as_ref().map_or(Some(None), |bound| bound.number().map(Some))
+                };
+                let [begin, end, step] = bounds.each_ref().map(seen);
+                Some(Span::new(begin?, end?, step?, of).len as u64)
             }
             _ => return None,
         })
@@ -54,8 +99,10 @@ impl Derived {
             Derived::Sum([a, b]) => format!("{a} + {b}"),
             Derived::Product([a, b]) => format!("{} * {}", grouped(a, " + "), grouped(b, " ")),
             Derived::Part { of, bounds: [begin, end, step] } => {
-                let bound = |bound: &Option<i64>| bound.map_or_else(String::new, |n| n.to_string());
-                let step = step.map_or_else(String::new, |step| format!(":{step}"));
+                let bound = |bound: &Option<Bound>| {
+                    bound.as_ref().map_or_else(String::new, Bound::to_string)
+                };
+                let step = step.as_ref().map_or_else(String::new, |step| format!(":{step}"));
                 format!("{}[{}:{}{step}]", grouped(of, " "), bound(begin), bound(end))
             }
         }

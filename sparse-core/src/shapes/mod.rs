@@ -15,6 +15,7 @@
 //! Optional operands come last in a rule, and are skipped where they are not given. `… where delta > 0` says what must hold
 //! of attributes that are numbers.
 
+use crate::formula::Formula;
 use crate::ir::{AttributeValue, Attributes};
 use crate::operators::Operator;
 use std::fmt;
@@ -26,7 +27,7 @@ mod span;
 pub(crate) mod structural;
 mod substitution;
 
-pub use derived::Derived;
+pub use derived::{Bound, Derived};
 pub use error::{Fault, ShapeError};
 pub(crate) use letters::{names_of, terms};
 pub use span::Span;
@@ -82,7 +83,7 @@ pub fn infer(
         None => (operator.shape, None),
     };
     if let Some(condition) = condition {
-        check_attributes(condition, operator, attributes)?;
+        check_attributes(condition, operator, attributes, unify)?;
     }
     match rule {
         "broadcast" => broadcast(operands, unify),
@@ -105,12 +106,41 @@ pub fn settled(
     structural::settled(operator.shape, operator, attributes, operands, unify)
 }
 
+/// The name of an expression of Rust without its braces.
+fn unbraced(name: &str) -> &str {
+    name.trim_start_matches('{').trim_end_matches('}')
+}
+
 /// What must hold of attributes that are numbers.
 fn check_attributes(
     condition: &str,
     operator: &Operator,
     attributes: &Attributes,
+    unify: &mut Substitution,
 ) -> Result<(), ShapeError> {
+    let named = operator
+        .attributes
+        .iter()
+        .filter_map(|attribute| Some((attribute.name, attributes.name(attribute.name)?)));
+    let words: String = named
+        .map(|(attribute, name)| format!(", and `{attribute}` is `{}`", unbraced(name)))
+        .collect();
+    if !words.is_empty()
+        && let Ok(formula) = crate::formula::parse(condition)
+    {
+        let number = |name: &str| operator.number_of(attributes, name);
+        return match formula.with(&number).folded() {
+            Formula::Number(0.0) => {
+                let message = format!("`{condition}` must hold{words}");
+                Err(ShapeError::Attribute { fault: Fault::Value, message })
+            }
+            Formula::Number(_) => Ok(()),
+            formula => {
+                unify.assume_condition(formula, format!("`{condition}`{words}"));
+                Ok(())
+            }
+        };
+    }
     if operator.scalar(condition, attributes, &|_| None).is_ok_and(|value| value != 0.0) {
         return Ok(());
     }
@@ -217,6 +247,22 @@ pub(crate) mod tests {
             if dim.starts_with(char::is_uppercase) {
                 unify.declare_constant(&dim);
             }
+        }
+        for (_, value) in attributes {
+            let names = match value {
+                AttributeValue::Named(name) => vec![*name],
+                AttributeValue::NamedList(list) => {
+                    let entries = list.entries().flatten();
+                    entries
+                        .filter_map(|entry| match entry {
+                            crate::ir::Entry::Named(name) => Some(name),
+                            crate::ir::Entry::Integer(_) => None,
+                        })
+                        .collect()
+                }
+                _ => Vec::new(),
+            };
+            names.into_iter().for_each(|name| unify.declare_constant(name));
         }
         match infer(operator, &Attributes::from(attributes), &operands, &mut unify) {
             Ok(result) => {

@@ -1,7 +1,8 @@
 //! What is found out about extents while shapes are inferred.
 
 use super::{Derived, Dim, Dims};
-use std::collections::BTreeMap;
+use crate::formula::Formula;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What must hold of a constant of Rust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,10 @@ pub struct Substitution {
     /// Those that follow from other extents, numbers or constants, by their names, `A + 3`.
     derived: BTreeMap<String, Derived>,
     assumed: Vec<Assumed>,
+    /// Constants of Rust that are numbers, and no extents.
+    numbers: BTreeSet<String>,
+    /// What must hold of these, and why, in words.
+    conditions: Vec<(Formula, String)>,
     /// What to undo, the last first, while there is a [mark](Self::mark).
     changes: Vec<Change>,
     marked: bool,
@@ -50,6 +55,7 @@ enum Change {
 pub(crate) struct Mark {
     n_bound: usize,
     assumed: Vec<Assumed>,
+    n_conditions: usize,
 }
 
 impl Substitution {
@@ -58,7 +64,11 @@ impl Substitution {
     pub(crate) fn mark(&mut self) -> Mark {
         debug_assert!(!self.marked);
         (self.marked, self.changes) = (true, Vec::new());
-        Mark { n_bound: self.bound.len(), assumed: self.assumed.clone() }
+        Mark {
+            n_bound: self.bound.len(),
+            assumed: self.assumed.clone(),
+            n_conditions: self.conditions.len(),
+        }
     }
 
     /// Keeps what an attempt has found out.
@@ -85,6 +95,7 @@ impl Substitution {
         }
         self.bound.truncate(mark.n_bound);
         self.assumed = mark.assumed;
+        self.conditions.truncate(mark.n_conditions);
     }
 
     fn note(&mut self, change: impl FnOnce() -> Change) {
@@ -123,6 +134,31 @@ impl Substitution {
     /// check.
     pub fn declare_constant(&mut self, name: &str) {
         self.set_constant(name, None);
+    }
+
+    /// Declares a constant of Rust whose value the source says: an extent like any other number.
+    pub fn declare_known_constant(&mut self, name: &str, value: u64) {
+        self.set_constant(name, Some(Dim::Size(value)));
+    }
+
+    /// Declares a name to be a constant of Rust that is a number, and no extent.
+    pub fn declare_number(&mut self, name: &str) {
+        self.numbers.insert(name.to_owned());
+    }
+
+    /// Whether a name is a constant of Rust, an extent or any other number.
+    pub fn is_constant_number(&self, name: &str) -> bool {
+        self.is_constant(name) || self.numbers.contains(name)
+    }
+
+    /// Notes what must hold of constants that are numbers, with the words that follow *needs*.
+    pub(crate) fn assume_condition(&mut self, condition: Formula, text: String) {
+        self.conditions.push((condition, text));
+    }
+
+    /// What must hold of constants that are numbers, since this was last asked.
+    pub fn take_conditions(&mut self) -> Vec<(Formula, String)> {
+        std::mem::take(&mut self.conditions)
     }
 
     /// Whether a name is a constant of Rust.
@@ -199,6 +235,12 @@ impl Substitution {
             self.assumed.push(Assumed { extent: whole, relation, other: part });
         }
         may
+    }
+
+    /// Whether an extent that is known before a batch comes may be as large as a number: what
+    /// depends on constants is [assumed](Self::take_assumed).
+    pub(crate) fn may_be_at_least(&mut self, extent: &Dim, least: u64) -> bool {
+        self.may_be_part(&Dim::Size(least), extent)
     }
 
     /// Whether an extent is known before a batch comes and a model is made: a number, or a constant.
@@ -322,7 +364,10 @@ mod tests {
         let mut unify = Substitution::default();
         unify.declare_constant("K");
         let product = |a: &Dim, b: u64| Derived::Product([a.clone(), Dim::Size(b)]);
-        let part = |of: &Dim, bounds| Derived::Part { of: of.clone(), bounds };
+        let part = |of: &Dim, bounds: [Option<i64>; 3]| {
+            let bounds = bounds.map(|bound| bound.map(Into::into));
+            Derived::Part { of: of.clone(), bounds }
+        };
         let numbers = [product(&Dim::Size(3), 4), product(&Dim::Size(3), u64::MAX)];
         assert_eq!(numbers.map(|numbers| unify.derive(numbers)), [Some(Dim::Size(12)), None]);
         let last = part(&Dim::Size(5), [Some(-2), None, None]);

@@ -1,11 +1,11 @@
 //! What the model needs constants of Rust to be. Only the Rust compiler sees their values.
 
-use super::Emit;
+use super::{Emit, numbers};
 use crate::report::Report;
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use sparse_core::diagnostics::{Code, Diagnostic};
-use sparse_core::ir::Assumption;
+use sparse_core::ir::{Assumption, NumberCondition};
 use sparse_core::shapes::{Assumed, Dim, Relation};
 
 /// At the user's token:
@@ -16,10 +16,29 @@ use sparse_core::shapes::{Assumed, Dim, Relation};
 pub(super) fn assumptions(
     emit: &Emit<'_>,
     assumptions: &[&Assumption],
+    conditions: &[&NumberCondition],
     report: &Report,
 ) -> TokenStream {
     let assumptions = assumptions.iter();
-    assumptions.filter_map(|assumption| self::assumption(emit, assumption, report)).collect()
+    let assumptions =
+        assumptions.filter_map(|assumption| self::assumption(emit, assumption, report));
+    let conditions = conditions.iter();
+    assumptions
+        .chain(conditions.filter_map(|condition| self::condition(emit, condition, report)))
+        .collect()
+}
+
+/// ```text
+/// const _: () = assert!((if 0.0 < crate::DELTA as f64 { 1.0 } else { 0.0 }) != 0.0, "[NNZ0212] `huber` needs …");
+/// ```
+fn condition(emit: &Emit<'_>, condition: &NumberCondition, report: &Report) -> Option<TokenStream> {
+    let NumberCondition { condition, text, place } = condition;
+    let holds = numbers::constant_formula(emit, condition)?;
+    // An expression of Rust is a name in braces, which mean something else in an assertion.
+    let text = text.replace('{', "(").replace('}', ")");
+    let text = report.text(&Diagnostic::new(Code::ConstantDiffers, *place, text));
+    let span = report.span(*place);
+    Some(quote_spanned!(span=> const _: () = ::core::assert!(#holds != 0.0, #text);))
 }
 
 fn assumption(emit: &Emit<'_>, assumption: &Assumption, report: &Report) -> Option<TokenStream> {
@@ -34,6 +53,7 @@ fn assumption(emit: &Emit<'_>, assumption: &Assumption, report: &Report) -> Opti
         Relation::AtLeast => (quote!(>=), "to be at least"),
     };
     let message = format!("`{user}` needs `{extent}` {words} `{other}`");
+    let message = message.replace('{', "(").replace('}', ")");
     let text = report.text(&Diagnostic::new(Code::ConstantDiffers, *place, message));
     let span = report.span(*place);
     Some(quote_spanned!(span=> const _: () = ::core::assert!(#left #holds #right, #text);))

@@ -109,7 +109,7 @@ pub(super) fn check(emit: &Emit<'_>) -> TokenStream {
             let Some(check) = check_ids(emit, id, &bound, &known) else { continue };
             // A dimension that only labels have is known where they are.
             let of_labels = matches!(&bound, Dim::Named(name)
-                if emit.fixed_index(name).is_none() && !of_inputs.contains(name));
+                if emit.fixed_extent(&bound).is_none() && !of_inputs.contains(name));
             match is_label || of_labels {
                 true => label_checks.extend(check),
                 false => checks.extend(check),
@@ -240,6 +240,7 @@ fn bounds_of_ids(emit: &Emit<'_>, id: ValueId) -> Vec<Dim> {
             let dim = match extent {
                 IdsExtent::Axis(of, place) => graph.shape(of)[place].clone(),
                 IdsExtent::Size(size) => Dim::Size(size),
+                IdsExtent::Named(name) => graph.unify.resolve(&Dim::Named(name.to_owned())),
             };
             bounds.extend(Some(dim).filter(|dim| !bounds.contains(dim)));
         }

@@ -2,7 +2,7 @@
 
 use super::Emit;
 use super::fused::formula;
-use super::kernels::{number_of, view};
+use super::kernels::{number, view};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use sparse_core::ir::ValueId;
@@ -110,8 +110,8 @@ fn element_of(
     reads: &BTreeMap<ValueId, (usize, Reach)>,
     id: ValueId,
 ) -> TokenStream {
-    if let Some(number) = emit.graph.constant_of(id) {
-        return number_of(emit, number);
+    if let Some(number) = number(emit, id) {
+        return number;
     }
     match reads.get(&id).map(|(place, reach)| (read_as(*place), reach)) {
         Some((name, Reach::Element | Reach::Column)) => quote!(#name[__i]),

@@ -95,7 +95,7 @@ fn extent(emit: &Emit<'_>, apply: &Apply, dim: &Dim) -> TokenStream {
         return extent;
     }
     let rt = &emit.rt;
-    let arrays = apply.operands.iter().filter(|id| emit.graph.constant_of(**id).is_none());
+    let arrays = apply.operands.iter().filter(|id| !emit.graph.is_number(**id));
     let found = arrays.into_iter().find_map(|id| {
         let axis = emit.graph.shape(*id).iter().position(|known| known == dim)?;
         let view = kernels::operand(emit, *id);

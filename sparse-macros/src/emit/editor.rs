@@ -96,6 +96,11 @@ impl<'a> Uses<'a> {
         }
     }
 
+    fn is_constant(&self, name: &Ident) -> bool {
+        let mut declarations = self.emit.model.declarations.iter();
+        declarations.any(|known| matches!(known, Declaration::Constant(one) if one.name == *name))
+    }
+
     fn is_output(&self, word: &str) -> bool {
         self.outputs.contains(word)
     }
@@ -187,6 +192,7 @@ impl<'a> Uses<'a> {
             ExpressionKind::Name(name) if self.is_known(name) => self.name(name),
             // `self` is a path, but names no field.
             ExpressionKind::Name(name) if syn::parse_str::<Ident>(&name.to_string()).is_err() => {}
+            ExpressionKind::Name(name) if self.is_constant(name) => {}
             ExpressionKind::Name(name) => self.unknown.push(name),
             ExpressionKind::Call { attributes, .. } => {
                 for (_, value) in attributes {
@@ -195,7 +201,10 @@ impl<'a> Uses<'a> {
                     }
                 }
             }
-            ExpressionKind::Number(_) | ExpressionKind::Attribute(_) | ExpressionKind::Broken => {}
+            ExpressionKind::Number(_)
+            | ExpressionKind::Arithmetic(_)
+            | ExpressionKind::Attribute(_)
+            | ExpressionKind::Broken => {}
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Calls of kernels, one a value: what runs where nothing is fused.
 
-use super::{Emit, chains, declared};
+use super::{Emit, chains, declared, numbers};
 use crate::table;
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{format_ident, quote};
-use sparse_core::ir::{Apply, IdsExtent, Kind, List, ValueId};
+use sparse_core::ir::{Apply, Entry, IdsExtent, Kind, NamedList, ValueId};
 use sparse_core::operators::{AttributeKind, Pattern};
 use sparse_core::passes::{Destination, kernel_name};
 use sparse_core::storage::ElementType;
@@ -107,6 +107,7 @@ fn check_ids(emit: &Emit<'_>, apply: &Apply) -> Option<TokenStream> {
             let size = usize::try_from(size).unwrap_or(usize::MAX);
             quote!(#size)
         }
+        IdsExtent::Named(name) => emit.constant(name)?,
     };
     Some(quote!(__check_ids(#model, #name, #place.view(), #bound)?;))
 }
@@ -120,10 +121,14 @@ pub(super) fn attribute(
 ) -> TokenStream {
     let rt = &emit.rt;
     let (operator, given) = (apply.operator, &apply.attributes);
-    let list = |list: Option<List>| match list {
+    let list = |list: Option<NamedList>| match list {
         Some(list) => {
-            let entries = list.entries().iter().map(|entry| match entry {
-                Some(value) => quote!(#rt::Some(#value)),
+            let entries = list.entries().map(|entry| match entry {
+                Some(Entry::Integer(value)) => quote!(#rt::Some(#value)),
+                Some(Entry::Named(name)) => {
+                    let value = numbers::extent(emit, name);
+                    quote!(#rt::Some(#value))
+                }
                 None => quote!(#rt::None),
             });
             quote!(#rt::Some(#rt::List::new(&[#(#entries),*])))
@@ -136,16 +141,20 @@ pub(super) fn attribute(
             quote!(#flag)
         }
         AttributeKind::Axes => {
-            let axes = list(given.list(name));
+            let axes = list(given.entries(name));
             quote!(#rt::Axes(#axes))
         }
-        AttributeKind::List => list(given.list(name)),
+        AttributeKind::List => list(given.entries(name)),
         // What a required attribute lacks was reported.
+        AttributeKind::Integer(_) if given.name(name).is_some() => {
+            given.name(name).and_then(|name| numbers::extent(emit, name)).unwrap_or_default()
+        }
         AttributeKind::Integer(_) => {
             let integer = operator.integer(given, name).unwrap_or_default();
             quote!(#integer)
         }
-        AttributeKind::Number(_) => any_number(operator.number(given, name).unwrap_or_default()),
+        AttributeKind::Number(_) => numbers::attribute(emit, apply, name)
+            .unwrap_or_else(|| any_number(operator.number(given, name).unwrap_or_default())),
         AttributeKind::Storage => quote!(#rt::None),
     }
 }
@@ -178,9 +187,19 @@ fn destination(emit: &Emit<'_>, id: ValueId) -> Option<(TokenStream, bool)> {
 
 /// A value as an operand: a view, or a number.
 pub(super) fn operand(emit: &Emit<'_>, id: ValueId) -> TokenStream {
-    match emit.graph.constant_of(id) {
-        Some(number) => number_of(emit, number),
-        None => view(emit, id),
+    number(emit, id).unwrap_or_else(|| view(emit, id))
+}
+
+/// The number that a value is, in the model's element type; of one that is known with the batch its
+/// [variable](numbers::variables).
+pub(super) fn number(emit: &Emit<'_>, id: ValueId) -> Option<TokenStream> {
+    match emit.graph.value(id).kind {
+        Kind::Constant(number) => Some(number_of(emit, number)),
+        Kind::Named(_) => {
+            let variable = numbers::variable(id);
+            Some(quote!(#variable))
+        }
+        _ => None,
     }
 }
 
@@ -195,7 +214,7 @@ pub(super) fn view(emit: &Emit<'_>, id: ValueId) -> TokenStream {
             let local = emit.parameter_local(id);
             quote!(#local.view())
         }
-        Kind::Constant(_) => quote!(::core::unreachable!()),
+        Kind::Constant(_) | Kind::Named(_) => quote!(::core::unreachable!()),
         Kind::Apply(_) => match destination(emit, id) {
             Some((place, _)) => quote!(#place.view()),
             None => quote!(::core::unreachable!()),

@@ -11,6 +11,7 @@ mod editor;
 mod fused;
 mod info;
 mod kernels;
+mod numbers;
 mod plan;
 mod scattered;
 mod scores;
@@ -25,12 +26,13 @@ pub(crate) use types::Types;
 use crate::ast::{Declaration, Model, Operator};
 use crate::paths;
 use crate::report::Report;
+use crate::resolve::Unnamed;
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
 use sparse_core::alternatives::{Variant, Variants, in_words, split, variant_name};
 use sparse_core::compile::Compiled;
 use sparse_core::inspect::PlanTable;
-use sparse_core::ir::{Assumption, Graph, Kind, ValueId};
+use sparse_core::ir::{Assumption, Graph, Kind, NumberCondition, ValueId};
 use sparse_core::passes::{Chains, Fusion, Plan};
 use sparse_core::shapes::Dim;
 use sparse_core::storage::{ElementType, Storage};
@@ -59,6 +61,7 @@ pub(crate) fn uncompiled(graph: &Graph) -> Variants {
 /// are never run, because the build fails.
 pub(crate) fn model(
     model: &Model,
+    unnamed: &[Unnamed],
     compiled: &Variants,
     operators: &[&Operator],
     broken: bool,
@@ -66,35 +69,49 @@ pub(crate) fn model(
 ) -> TokenStream {
     let fingerprint = compiled.fingerprint;
     let mut assumed: Vec<&Assumption> = Vec::new();
+    let mut needed: Vec<&NumberCondition> = Vec::new();
     let mut tokens = TokenStream::new();
     for variant in &compiled.variants {
         let assumptions = variant.model.graph.assumptions.iter();
         let new: Vec<_> = assumptions.filter(|assumption| !assumed.contains(assumption)).collect();
-        tokens.extend(items(model, variant, &new, operators, fingerprint, broken, report));
+        let conditions = variant.model.graph.conditions.iter();
+        let conditions: Vec<_> = conditions.filter(|known| !needed.contains(known)).collect();
+        let assumptions = (&new[..], &conditions[..]);
+        let source = Source { model, unnamed, operators };
+        tokens.extend(items(&source, variant, assumptions, fingerprint, broken, report));
         assumed.extend(new);
+        needed.extend(conditions);
     }
     tokens.extend(variants::variants(model, compiled, broken));
     tokens
 }
 
+/// What a model is emitted from, besides its graph.
+struct Source<'a> {
+    model: &'a Model,
+    /// The constants of Rust that have no name in the model.
+    unnamed: &'a [Unnamed],
+    /// The operators that are declared, by the position that their rows have.
+    operators: &'a [&'a Operator],
+}
+
 /// The items of a model that has one storage type for each input.
 fn items(
-    model: &Model,
+    source: &Source<'_>,
     variant: &Variant<Compiled>,
-    assumptions: &[&Assumption],
-    operators: &[&Operator],
+    (assumptions, conditions): (&[&Assumption], &[&NumberCondition]),
     fingerprint: u64,
     broken: bool,
     report: &Report,
 ) -> TokenStream {
     let compiled = &variant.model;
     let items = |plan: &PlanTable<'_>| {
-        let emit = Emit::new(model, variant, plan, operators, fingerprint, broken);
+        let emit = Emit::new(source, variant, plan, fingerprint, broken);
         let structs = structs::structs(&emit);
         let inherent = structs::inherent(&emit);
         let implementation = step::implementation(&emit);
         let measure = plan::measure(&emit);
-        let assumptions = assumptions::assumptions(&emit, assumptions, report);
+        let assumptions = assumptions::assumptions(&emit, assumptions, conditions, report);
         let names = editor::names(&emit);
         quote!(#assumptions #structs #inherent #implementation #measure #names)
     };
@@ -133,20 +150,21 @@ struct Emit<'a> {
     declarations: BTreeMap<String, &'a Declaration>,
     /// The dimensions that parameters fix, in order of first use.
     fixed: Vec<String>,
-    /// The dimensions that are constants of Rust, and their values: those that are declared, and sums of them.
+    /// The constants of Rust, and their values: those that are declared, those without a name in
+    /// the model, and extents that follow from them.
     constants: Vec<(String, TokenStream)>,
 }
 
 impl<'a> Emit<'a> {
     fn new(
-        model: &'a Model,
+        source: &Source<'a>,
         variant: &'a Variant<Compiled>,
         plan: &'a PlanTable<'a>,
-        operators: &'a [&'a Operator],
         fingerprint: u64,
         broken: bool,
     ) -> Self {
         let rt = paths::runtime();
+        let &Source { model, unnamed, operators } = source;
         let compiled = &variant.model;
         let graph = &compiled.graph;
         let mut fixed = Vec::new();
@@ -180,7 +198,7 @@ impl<'a> Emit<'a> {
             parameters: graph.parameters().collect(),
             plan,
             broken,
-            constants: constants::constants(model, &graph.unify, &rt),
+            constants: constants::constants(model, unnamed, &graph.unify, &rt),
             rt,
             element: element_type(graph.element()),
             batch: format_ident!("{name}Batch"),

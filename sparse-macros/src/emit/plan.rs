@@ -1,14 +1,15 @@
 //! `PLAN`: what the compiler decided, as a constant of plain data; and what is said of it when a model is made.
 
-use super::Emit;
 use super::structs::named_inputs;
+use super::{Emit, numbers};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
+use sparse_core::formula::Formula;
 use sparse_core::inspect::{
     Computed, Extent, Operand, PlanLookup, PlanLookupRead, PlanNamedRow, PlanRowSet, PlanRows,
     PlanStep, PlanTable, PlanValue, Stored, Written,
 };
-use sparse_core::ir::AttributeValue;
+use sparse_core::ir::{AttributeValue, Entry};
 use sparse_core::storage::Storage;
 
 /// Constructors and variants come from one module of the runtime, so that a value is a line of a table. Constants of
@@ -36,7 +37,7 @@ pub(super) fn constant(emit: &Emit<'_>) -> TokenStream {
     let constants = Constants::of(emit);
     let values = values.iter().map(|value| self::value(&constants, value));
     let rows = rows.iter().map(self::rows);
-    let losses = losses.iter().map(operand);
+    let losses = losses.iter().map(|loss| operand(&constants, loss));
     let step = match step {
         PlanStep::None => quote!(None),
         PlanStep::Unfused { reason } => quote!(Unfused { reason: #reason }),
@@ -58,8 +59,13 @@ pub(super) fn constant(emit: &Emit<'_>) -> TokenStream {
     };
     let extents =
         constants.0.iter().map(|(_, extent, value)| quote!(const #extent: #rt::usize = #value;));
+    let numbers = constants.1.iter().map(|(name, number)| {
+        let value = numbers::constant(emit, name);
+        quote!(const #number: #rt::f64 = #value;)
+    });
     quote! {{
         #(#extents)*
+        #(#numbers)*
         {
             #[allow(unused_imports)]
             use #rt::plan::*;
@@ -77,14 +83,39 @@ pub(super) fn constant(emit: &Emit<'_>) -> TokenStream {
 }
 
 /// The constants of Rust that are dimensions: the name, the constant that stands for it in the plan, and its value.
-struct Constants<'a>(Vec<(&'a str, Ident, &'a TokenStream)>);
+struct Constants<'a>(Vec<(&'a str, Ident, &'a TokenStream)>, Vec<(String, Ident)>);
 
 impl<'a> Constants<'a> {
     fn of(emit: &'a Emit<'_>) -> Self {
-        let named = emit.constants.iter().enumerate();
+        let is_extent = |(name, _): &&(String, TokenStream)| emit.graph.unify.is_constant(name);
+        let named = emit.constants.iter().filter(is_extent).enumerate();
         let named =
             named.map(|(index, (name, value))| (&**name, format_ident!("__EXTENT_{index}"), value));
-        Constants(named.collect())
+        let mut numbers: Vec<(String, Ident)> = Vec::new();
+        let mut add = |name: &str| {
+            let is_known = numbers.iter().any(|(known, _)| known == name);
+            if !is_known && emit.constants.iter().any(|(known, _)| known == name) {
+                let index = format_ident!("__NUMBER_{}", numbers.len());
+                numbers.push((name.to_owned(), index));
+            }
+        };
+        for how in emit.plan.values.iter().filter_map(|value| value.computed) {
+            for (attribute, value) in how.attributes {
+                if let AttributeValue::Named(name) = value
+                    && !numbers::is_extent(how.operator, attribute)
+                {
+                    add(name);
+                }
+            }
+        }
+        for formula in emit.graph.ids().filter_map(|id| emit.graph.number_of(id)) {
+            formula.names().into_iter().for_each(&mut add);
+        }
+        Constants(named.collect(), numbers)
+    }
+
+    fn number(&self, wanted: &str) -> Option<&Ident> {
+        self.1.iter().find(|(name, _)| *name == wanted).map(|(_, number)| number)
     }
 
     fn extent(&self, wanted: &str) -> Option<&Ident> {
@@ -116,8 +147,9 @@ fn value(constants: &Constants<'_>, value: &PlanValue<'_>) -> TokenStream {
     };
     let Computed { operator, kernel, on_gpu, operands, attributes, fused, fallback } = how;
     let on_gpu = option(on_gpu.map(|name| quote!(#name)));
-    let operands = operands.iter().map(operand);
-    let attributes = attributes.iter().map(|(name, value)| attribute(name, value));
+    let operands = operands.iter().map(|of| operand(constants, of));
+    let attributes =
+        attributes.iter().map(|(name, value)| attribute(constants, operator, name, value));
     let written = option(value.written.map(|written| match written {
         Written::Buffer(index) => quote!(Buffer(#index)),
         Written::Output(name) => quote!(Output(#name)),
@@ -127,7 +159,7 @@ fn value(constants: &Constants<'_>, value: &PlanValue<'_>) -> TokenStream {
     quote!(computed(#what, #operator, #kernel, #on_gpu, &[#(#operands),*], &[#(#attributes),*], #fused, #fallback, #written))
 }
 
-fn operand(operand: &Operand) -> TokenStream {
+fn operand(constants: &Constants<'_>, operand: &Operand) -> TokenStream {
     match operand {
         Operand::Value(position) => quote!(Value(#position)),
         Operand::Shape(position) => quote!(Shape(#position)),
@@ -135,16 +167,51 @@ fn operand(operand: &Operand) -> TokenStream {
             let bits = number.to_bits();
             quote!(number(#bits))
         }
+        Operand::Named { text, .. } => {
+            let formula = sparse_core::formula::parse(text).unwrap_or(Formula::Number(0.0));
+            let names = formula.names().into_iter().map(str::to_owned).collect::<Vec<_>>();
+            let known = names.iter().filter_map(|name| {
+                let number = constants.number(name)?;
+                Some(quote!((#name, #number)))
+            });
+            quote!(named_number(#text, &[#(#known),*]))
+        }
     }
 }
 
-fn attribute(name: &str, value: &AttributeValue) -> TokenStream {
+fn attribute(
+    constants: &Constants<'_>,
+    operator: &str,
+    name: &str,
+    value: &AttributeValue,
+) -> TokenStream {
+    let extent = |wanted: &str| {
+        let extent = constants.extent(wanted);
+        quote!(#extent as i64)
+    };
     let value = match value {
         AttributeValue::Flag(flag) => quote!(Flag(#flag)),
         AttributeValue::Integer(integer) => quote!(Integer(#integer)),
         AttributeValue::Number(number) => {
             let bits = number.0.to_bits();
             quote!(real(#bits))
+        }
+        AttributeValue::Named(wanted) if numbers::is_extent(operator, name) => {
+            let extent = extent(wanted);
+            quote!(Integer(#extent))
+        }
+        AttributeValue::Named(wanted) => {
+            let number = constants.number(wanted);
+            quote!(real_number(#number))
+        }
+        AttributeValue::NamedList(list) => {
+            let entries = list.entries().map(|entry| {
+                option(entry.map(|entry| match entry {
+                    Entry::Integer(integer) => quote!(#integer),
+                    Entry::Named(name) => extent(name),
+                }))
+            });
+            quote!(list(&[#(#entries),*]))
         }
         AttributeValue::List(list) => {
             let entries = list.entries().iter().map(|entry| option(entry.map(|of| quote!(#of))));

@@ -2,7 +2,7 @@
 
 use super::kernels::{self, Calls};
 use super::structs::{from_tables, trained};
-use super::{Emit, batch, fused, info, scattered, scores};
+use super::{Emit, batch, fused, info, numbers, scattered, scores};
 use proc_macro2::TokenStream;
 use quote::quote;
 use sparse_core::ir::ValueId;
@@ -154,6 +154,7 @@ pub(super) fn take_apart(emit: &Emit<'_>) -> TokenStream {
         quote!(#field: #local)
     });
     let buffers = (0..emit.compiled.plan.buffers.len()).map(kernels::buffer);
+    let numbers = numbers::variables(emit);
     quote! {
         let Self {
             #(#parameters,)*
@@ -165,6 +166,7 @@ pub(super) fn take_apart(emit: &Emit<'_>) -> TokenStream {
             __extents,
             ..
         } = self;
+        #numbers
     }
 }
 

@@ -317,19 +317,22 @@ fn with_extents(emit: &Emit<'_>, written: &TokenStream, tokens: TokenStream) -> 
     let mut words = BTreeSet::new();
     constants::collect_words(written.clone(), &mut words);
     words.into_iter().fold(tokens, |tokens, word| {
-        let Some(value) = emit.fixed_extent(&Dim::Named(word.clone())) else { return tokens };
         let name = Ident::new(&word, Span::call_site());
-        if emit.graph.unify.is_constant(&word) {
-            quote! {{
-                const __ABOVE: #rt::usize = #value;
+        if let Some((ty, value)) = constants::typed(emit, &word) {
+            return quote! {{
+                const __ABOVE: #ty = #value;
                 {
                     #[allow(dead_code, non_upper_case_globals)]
-                    const #name: #rt::usize = __ABOVE;
+                    const #name: #ty = __ABOVE;
                     #tokens
                 }
-            }}
-        } else {
-            quote!({ #[allow(unused_variables)] let #name: #rt::usize = #value; #tokens })
+            }};
         }
+        // One in scope has its name there.
+        if emit.graph.unify.is_constant(&word) {
+            return tokens;
+        }
+        let Some(value) = emit.fixed_extent(&Dim::Named(word.clone())) else { return tokens };
+        quote!({ #[allow(unused_variables)] let #name: #rt::usize = #value; #tokens })
     })
 }

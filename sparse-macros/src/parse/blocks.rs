@@ -3,15 +3,17 @@
 use super::declarations::name;
 use super::expressions::{self, attribute};
 use super::items::group;
+use super::operators::is_absolute;
 use super::refused::Refused;
 use super::types::array_type;
 use super::{Note, Notes, attributes, parse_piece};
 use crate::ast::{Block, BlockParameter, Expression, ExpressionKind, Import, Statement};
 use crate::report::Report;
-use proc_macro2::{Delimiter, TokenStream};
-use quote::quote;
+use proc_macro2::{Delimiter, Group, Punct, Spacing, TokenStream, TokenTree};
+use quote::{ToTokens as _, quote};
 use sparse_core::diagnostics::Code;
 use syn::parse::ParseStream;
+use syn::spanned::Spanned as _;
 use syn::{Attribute, Expr, Ident, Token, Visibility};
 
 /// A block behind its keyword.
@@ -27,7 +29,8 @@ pub(super) fn block(
     let list =
         group(stream, Delimiter::Parenthesis, name.span(), "`(` and the block's parameters")?;
     let content = group(stream, Delimiter::Brace, list.span(), "`{` and the block's value")?;
-    let tokens = quote!(block #name #list #content);
+    let tokens = elsewhere(quote!(block #name #list #content));
+    let is_private = matches!(visibility, Visibility::Inherited);
     let mut refused = Refused::default();
     let parameters = parse_piece(list.stream(), imports, report, |stream, notes| {
         let mut parameters = Vec::new();
@@ -47,7 +50,11 @@ pub(super) fn block(
         .filter_map(|piece| {
             let piece = refused.replace(piece);
             parse_piece(piece, imports, report, |stream, notes| {
-                statement(stream, notes, &mut refused)
+                let line = statement(stream, notes, &mut refused);
+                if !is_private {
+                    check_paths(&name, notes);
+                }
+                line
             })
         })
         .collect();
@@ -61,6 +68,53 @@ pub(super) fn block(
     }
     let parameters = parameters.into_iter().flatten().collect();
     Ok(Block { docs, visibility, name, parameters, body, tokens, broken })
+}
+
+/// A block that is used in other modules names constants from the root of its crate.
+fn check_paths(block: &Ident, notes: &mut Notes) {
+    for path in std::mem::take(&mut notes.constants) {
+        if is_absolute(&path) {
+            continue;
+        }
+        let text = text_of(&path.to_token_stream()).replace(' ', "");
+        let message = format!("the path `{text}` means something only in this module");
+        let help = format!(
+            "`{block}` may be used in others: write the path from the root, `crate::…`, or give the block the number as a parameter"
+        );
+        notes.error(Code::BlockBody, path.span(), message, &help);
+    }
+}
+
+/// The same tokens for a macro that other crates call: `crate`, in the path of a constant, is the
+/// crate that they are written in.
+fn elsewhere(tokens: TokenStream) -> TokenStream {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let mut result = TokenStream::new();
+    for (place, token) in tokens.iter().enumerate() {
+        match token {
+            TokenTree::Ident(word) if word == "crate" && !is_called(&tokens[place + 1..]) => {
+                let dollar = Punct::new('$', Spacing::Alone);
+                result.extend([TokenTree::Punct(dollar), token.clone()]);
+            }
+            TokenTree::Group(group) => {
+                let mut inner = Group::new(group.delimiter(), elsewhere(group.stream()));
+                inner.set_span(group.span());
+                result.extend([TokenTree::Group(inner)]);
+            }
+            other => result.extend([other.clone()]),
+        }
+    }
+    result
+}
+
+/// Whether the rest of a path is that of a block, which is called.
+fn is_called(rest: &[TokenTree]) -> bool {
+    let is_path = |token: &&TokenTree| match token {
+        TokenTree::Punct(sign) => sign.as_char() == ':',
+        token => matches!(token, TokenTree::Ident(_)),
+    };
+    let after = rest.iter().find(|token| !is_path(token));
+    matches!(after, Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis)
 }
 
 /// A block is `let`s, each ended by `;`, and one value, which is not.

@@ -3,8 +3,10 @@
 use super::expressions::{self, converted, dismantle};
 use super::types::{array_type, input_type};
 use super::{Note, Notes, attributes, initializers};
+use crate::arithmetic::Arithmetic;
 use crate::ast::{
-    ArrayType, Declaration, Expression, ExpressionKind, Initializer, Input, Let, Parameter,
+    ArrayType, Constant, Declaration, Expression, ExpressionKind, Initializer, Input, Let,
+    Parameter,
 };
 use proc_macro2::TokenStream;
 use quote::ToTokens;
@@ -120,22 +122,35 @@ fn not_ended(stream: ParseStream<'_>, error: &syn::Error) -> Note {
     Note { help, ..Note::syntax(error) }
 }
 
-/// `const CLASSES;` or `const CLASSES: usize = 2 * PAIRS;`.
+/// The types of constants.
+const TYPES: [&str; 14] = [
+    "usize", "f32", "f64", "bool", "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64",
+    "i128",
+];
+
+/// `const CLASSES;`, `const CLASSES: usize = 2 * PAIRS;` or `const DELTA: f32 = 1.5;`.
 fn constant(stream: ParseStream<'_>, notes: &Notes) -> syn::Result<Declaration> {
     stream.parse::<Token![const]>()?;
     let name: Ident = stream.parse()?;
+    let mut ty = None;
     if stream.parse::<Option<Token![:]>>()?.is_some() {
-        let ty: Ident = stream.parse()?;
-        if ty != "usize" {
-            return Err(syn::Error::new(ty.span(), "extents are `usize`"));
+        let word: Ident = stream.parse()?;
+        if !TYPES.iter().any(|known| word == known) {
+            let message = "a constant is `usize`, which is an extent, or `f32`, `f64`, `bool`";
+            return Err(syn::Error::new(word.span(), message));
         }
+        ty = Some(word);
     }
-    let value = match stream.parse::<Option<Token![=]>>()? {
-        Some(_) => notes.cut.restored(stream.parse::<Expr>()?.to_token_stream()),
-        None => name.to_token_stream(),
+    let (value, arithmetic) = match stream.parse::<Option<Token![=]>>()? {
+        Some(_) => {
+            let value: Expr = stream.parse()?;
+            let arithmetic = Arithmetic::of(&value);
+            (notes.cut.restored(value.to_token_stream()), arithmetic)
+        }
+        None => (name.to_token_stream(), Some(Arithmetic::Name(name.clone()))),
     };
     match stream.is_empty() {
-        true => Ok(Declaration::Constant { name, value }),
+        true => Ok(Declaration::Constant(Constant { name, ty, value, arithmetic })),
         false => Err(stream.error("expected `;`")),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::depth::in_parentheses;
 use super::{Note, Notes, attributes, broken};
+use crate::arithmetic::{Arithmetic, Literal};
 use crate::ast::{AttributeText, Callee, Expression, ExpressionKind, Import};
 use proc_macro2::{Ident, Span};
 use sparse_core::diagnostics::Code;
@@ -17,6 +18,20 @@ const NO_TYPES: &str = "operators and blocks have no type parameters: leave out 
 /// What is said of `concat([x, y])`: lists are what attributes take.
 pub(crate) const NO_LIST: &str =
     "write the operands one after the other, without brackets: `concat(x, y)`";
+
+/// What is said of `x as f32`.
+pub(crate) const NO_CAST: &str =
+    "leave `as` out: values have the element type of the model, its `dtype`";
+
+/// Arithmetic of numbers and names, unless it was cut.
+fn arithmetic(expr: &Expr, notes: &mut Notes) -> Option<Rc<Arithmetic>> {
+    let found = Arithmetic::of(expr)?;
+    if found.names().iter().any(|name| notes.cut.group(name).is_some()) {
+        return None;
+    }
+    notes.keep_paths(&found);
+    Some(Rc::new(found))
+}
 
 /// The expression that comes next.
 pub(super) fn next(stream: ParseStream<'_>, notes: &mut Notes) -> syn::Result<Expression> {
@@ -179,7 +194,13 @@ fn alone(expr: &Expr, notes: &mut Notes) -> Result<ExpressionKind, Expression> {
                 }
                 None => ExpressionKind::Name(name.clone()),
             },
-            None => broken(notes, span(), "expected the name of a value"),
+            None => match Arithmetic::of(expr) {
+                Some(constant) => {
+                    notes.keep_paths(&constant);
+                    ExpressionKind::Arithmetic(Rc::new(constant))
+                }
+                None => broken(notes, span(), "expected the name of a value"),
+            },
         },
         Expr::Lit(literal) => match &literal.lit {
             Lit::Int(number) => number.base10_parse().map_or_else(
@@ -222,6 +243,15 @@ fn alone(expr: &Expr, notes: &mut Notes) -> Result<ExpressionKind, Expression> {
             _ => broken(notes, span(), "expected the name of an operator or a block"),
         },
         Expr::MethodCall(call) => broken(notes, call.turbofish.span(), NO_TYPES),
+        Expr::Cast(cast) => match arithmetic(expr, notes) {
+            Some(number) => {
+                return Err(Expression {
+                    span: cast.as_token.span(),
+                    kind: ExpressionKind::Arithmetic(number),
+                });
+            }
+            None => of_rust(expr, notes),
+        },
         other => of_rust(other, notes),
     })
 }
@@ -241,10 +271,7 @@ fn of_rust(expr: &Expr, notes: &mut Notes) -> ExpressionKind {
                 "write `slice(x, begin = …, end = …)` for a part, or `take(x, ids)` for rows that ids name",
             ),
         ),
-        Expr::Cast(cast) => (
-            cast.as_token.span(),
-            Some("leave `as` out: values have the element type of the model, its `dtype`"),
-        ),
+        Expr::Cast(cast) => (cast.as_token.span(), Some(NO_CAST)),
         Expr::Field(field) => {
             let transposes =
                 matches!(&field.member, Member::Named(name) if name == "T" || name == "t");
@@ -351,7 +378,10 @@ fn attribute_of(expr: &Expr) -> Option<AttributeText> {
         Expr::Paren(inner) => attribute_of(&inner.expr),
         Expr::Group(inner) => attribute_of(&inner.expr),
         Expr::Lit(_) | Expr::Array(_) => match attribute(expr, &mut Notes::default()) {
-            text @ (AttributeText::Flag(_) | AttributeText::List(_)) => Some(text),
+            text
+            @ (AttributeText::Flag(_) | AttributeText::List(_) | AttributeText::Entries(_)) => {
+                Some(text)
+            }
             _ => None,
         },
         _ => None,
@@ -378,34 +408,54 @@ pub(super) fn attribute(expr: &Expr, notes: &mut Notes) -> AttributeText {
             match attribute(&unary.expr, notes) {
                 AttributeText::Integer(number) => AttributeText::Integer(-number),
                 AttributeText::Number(number) => AttributeText::Number(-number),
-                AttributeText::Word(_) | AttributeText::Expression(_) => {
-                    AttributeText::Expression(expression(expr, notes))
-                }
+                AttributeText::Word(_)
+                | AttributeText::Expression(_)
+                | AttributeText::Arithmetic(..) => or_arithmetic(expr, notes),
                 _ => AttributeText::Other,
             }
         }
         Expr::Array(array) => {
-            let entries = array.elems.iter().map(|entry| match (entry, attribute(entry, notes)) {
-                (Expr::Infer(_), _) => Some(None),
-                (_, AttributeText::Integer(number)) => Some(Some(number)),
-                _ => None,
+            let entries = array.elems.iter().map(|entry| match entry {
+                Expr::Infer(_) => Some(None),
+                entry => arithmetic(entry, notes).map(Some),
             });
-            entries.collect::<Option<_>>().map_or(AttributeText::Other, AttributeText::List)
+            let Some(entries) = entries.collect::<Option<Vec<_>>>() else {
+                return AttributeText::Other;
+            };
+            let integer = |entry: &Option<Rc<Arithmetic>>| match entry {
+                None => Some(None),
+                Some(entry) => match entry.value(&|_| None) {
+                    Some(Literal::Integer(integer)) => Some(Some(integer)),
+                    _ => None,
+                },
+            };
+            match entries.iter().map(integer).collect::<Option<_>>() {
+                Some(integers) => AttributeText::List(integers),
+                None => AttributeText::Entries(entries),
+            }
         }
         Expr::Path(path) => match path.path.get_ident() {
             Some(word) => AttributeText::Word(word.clone()),
-            None => AttributeText::Other,
+            None => or_arithmetic(expr, notes),
         },
-        other => {
-            let mut inner = Notes { cut: std::mem::take(&mut notes.cut), ..Notes::default() };
-            let value = expression(other, &mut inner);
-            notes.cut = std::mem::take(&mut inner.cut);
-            if inner.errors.is_empty() {
-                notes.imports.extend(inner.imports);
-                AttributeText::Expression(value)
-            } else {
-                AttributeText::Other
-            }
-        }
+        other => or_arithmetic(other, notes),
+    }
+}
+
+/// Arithmetic, or a value of the model that has no name.
+fn or_arithmetic(expr: &Expr, notes: &mut Notes) -> AttributeText {
+    let arithmetic = arithmetic(expr, notes);
+    let mut inner = Notes { cut: std::mem::take(&mut notes.cut), ..Notes::default() };
+    let value = expression(expr, &mut inner);
+    notes.cut = std::mem::take(&mut inner.cut);
+    let value = inner.errors.is_empty().then(|| {
+        notes.imports.extend(inner.imports);
+        notes.constants.extend(inner.constants);
+        value
+    });
+    match (arithmetic, value) {
+        (Some(arithmetic), value) => AttributeText::Arithmetic(arithmetic, value),
+        (None, Some(value)) => AttributeText::Expression(value),
+        (None, None) => AttributeText::Other,
     }
 }

@@ -11,18 +11,20 @@ mod keywords;
 mod operators;
 mod refused;
 mod run_on;
+mod slices;
 mod types;
 
+use crate::arithmetic::Arithmetic;
 use crate::ast::{Declaration, ExpressionKind, Import, Source};
 use crate::report::Report;
 pub(crate) use depth::DEEPEST;
 use depth::{Cut, TooLarge};
-pub(crate) use expressions::NO_LIST;
-use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
+pub(crate) use expressions::{NO_CAST, NO_LIST};
+use proc_macro2::{Span, TokenStream, TokenTree};
 use refused::Refused;
 use sparse_core::diagnostics::Code;
 use syn::parse::{ParseStream, Parser};
-use syn::{Ident, Token};
+use syn::{Ident, Path, Token};
 
 /// Every word that the parser knows, for the page of the language.
 #[cfg(test)]
@@ -147,10 +149,15 @@ fn parse_piece<T>(
     let piece = notes.cut.cut(piece);
     let parsed = (|stream: ParseStream<'_>| parser(stream, &mut notes)).parse2(piece);
     if let Err(error) = &parsed {
-        let is_sliced = is_sliced(&written);
-        let help = || is_sliced.then(|| SLICES.to_owned());
-        let errors = error.clone().into_iter();
-        notes.errors.extend(errors.map(|part| Note { help: help(), ..Note::syntax(&part) }));
+        notes.errors.extend(error.clone().into_iter().map(|part| Note::syntax(&part)));
+    }
+    let is_syntax = |note: &Note| matches!(note.code, Code::Syntax | Code::UnsupportedExpression);
+    if notes.errors.iter().any(is_syntax)
+        && let Some((span, help)) = slices::first(&written)
+    {
+        // What else there is to say of it follows from that.
+        let (code, message) = (Code::UnsupportedExpression, slices::NO_PART.to_owned());
+        notes.errors = vec![Note { code, span, message, help: Some(help) }];
     }
     imports.extend(notes.imports);
     for Note { code, span, message, help } in notes.errors {
@@ -162,23 +169,6 @@ fn parse_piece<T>(
         report.error(code, span, message, help);
     }
     parsed.ok()
-}
-
-/// What to write for `x[:, 0]`.
-const SLICES: &str = "write `slice_axis(x, axis = 1, begin = [0], end = [1])` for a part of an array, or `take(x, ids)` for rows that ids name";
-
-/// Whether tokens have a part as Python writes it: a `:` alone in brackets.
-fn is_sliced(tokens: &TokenStream) -> bool {
-    tokens.clone().into_iter().any(|token| {
-        let TokenTree::Group(group) = token else { return false };
-        let is_colon =
-            |token: &TokenTree| matches!(token, TokenTree::Punct(sign) if sign.as_char() == ':');
-        let colons: Vec<bool> = group.stream().into_iter().map(|token| is_colon(&token)).collect();
-        // `::` is of a path.
-        let mut alone = colons.chunk_by(|one, next| one == next);
-        let is_part = alone.any(|run| run == [true]);
-        group.delimiter() == Delimiter::Bracket && is_part || is_sliced(&group.stream())
-    })
 }
 
 /// What a declaration would have declared: the second word, as in `input x`, or what is written in the place of it.
@@ -225,6 +215,8 @@ struct Notes {
     errors: Vec<Note>,
     /// Paths that are called.
     imports: Vec<Import>,
+    /// Paths of constants.
+    constants: Vec<Path>,
     /// What is nested too deep to be parsed with what is around it.
     cut: Cut,
 }
@@ -244,6 +236,11 @@ impl Note {
 }
 
 impl Notes {
+    /// Keeps the paths in arithmetic.
+    fn keep_paths(&mut self, arithmetic: &Arithmetic) {
+        self.constants.extend(arithmetic.paths().into_iter().cloned());
+    }
+
     fn error(&mut self, code: Code, span: Span, message: String, help: &str) {
         self.errors.push(Note { code, span, message, help: Some(help.to_owned()) });
     }

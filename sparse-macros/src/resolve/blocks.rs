@@ -7,6 +7,7 @@ use crate::ast::{AttributeText, BlockParameter, Callee};
 use crate::report::Report;
 use proc_macro2::Span;
 use sparse_core::diagnostics::{Code, nearest};
+use sparse_core::formula::Formula;
 use sparse_core::ir::ValueId;
 use sparse_core::shapes::Dim;
 use sparse_core::storage::Storage;
@@ -200,12 +201,24 @@ impl Resolver<'_> {
 
     fn bind_argument(&mut self, frame: &mut Frame, name: &Ident, text: &AttributeText) {
         let word = name.to_string();
+        let text = match text {
+            AttributeText::Arithmetic(..) | AttributeText::Entries(_) | AttributeText::Word(_) => {
+                match self.with_numbers(text) {
+                    Some(text) => text,
+                    None => {
+                        frame.attributes.insert(word, None);
+                        return;
+                    }
+                }
+            }
+            text => text.clone(),
+        };
         // A value may be called as a storage type is.
         let is_value = |text: &AttributeText| match text {
             AttributeText::Word(word) => self.frame.scope.contains_key(&word.to_string()),
             _ => false,
         };
-        match self.given_to_block(text) {
+        match self.given_to_block(&text) {
             Some(text) if !is_attribute(&text) || is_value(&text) => {
                 let id = self.argument(name, &text).unwrap_or_else(|| self.poison(name.span()));
                 frame.scope.insert(word, id);
@@ -228,11 +241,16 @@ impl Resolver<'_> {
         if value.is_some_and(|id| self.graph.value(*id).broken) {
             return None;
         }
-        let number = value.and_then(|id| self.graph.constant_of(*id));
+        let number = value.and_then(|id| self.graph.number_of(*id));
         Some(match number {
-            Some(number) if number.fract() == 0.0 => AttributeText::Integer(number as i64),
-            Some(number) => AttributeText::Number(number),
-            None => text.clone(),
+            Some(Formula::Number(number)) if number.fract() == 0.0 => {
+                AttributeText::Integer(number as i64)
+            }
+            Some(Formula::Number(number)) => AttributeText::Number(number),
+            Some(Formula::Name(name)) if self.graph.unify.is_constant_number(&name) => {
+                AttributeText::Named(name)
+            }
+            _ => text.clone(),
         })
     }
 }
@@ -240,7 +258,10 @@ impl Resolver<'_> {
 /// What attributes take and values are not.
 fn is_attribute(text: &AttributeText) -> bool {
     match text {
-        AttributeText::Flag(_) | AttributeText::List(_) => true,
+        AttributeText::Flag(_)
+        | AttributeText::List(_)
+        | AttributeText::Entries(_)
+        | AttributeText::NamedList(_) => true,
         AttributeText::Word(word) => word.to_string().parse::<Storage>().is_ok(),
         _ => false,
     }

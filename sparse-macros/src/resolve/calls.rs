@@ -2,12 +2,13 @@
 
 use super::Resolver;
 use super::library::Meaning;
+use super::numbers::Number as Numeric;
 use crate::ast::{AttributeText, Callee, Expression, ExpressionKind};
 use crate::parse::NO_LIST;
 use sparse_core::diagnostics::{Code, nearest};
 use sparse_core::foreign_names::{Instead, instead_of};
-use sparse_core::ir::{AttributeValue, Attributes, List, Number, ValueId};
-use sparse_core::operators::{self, AttributeKind, Operator};
+use sparse_core::ir::{AttributeValue, Attributes, Entry, List, Number, ValueId};
+use sparse_core::operators::{self, Attribute, AttributeKind, Operator};
 use sparse_core::storage::Storage;
 use syn::Ident;
 
@@ -16,7 +17,7 @@ const LIST_OF_OPERATORS: &str = "docs/operators/README.md lists the operators by
 /// What to write where a flag or a list stands in the place of a value.
 pub(super) fn no_value(text: &AttributeText) -> &'static str {
     match text {
-        AttributeText::List(_) => NO_LIST,
+        AttributeText::List(_) | AttributeText::Entries(_) => NO_LIST,
         _ => "flags are given by name, such as `keepdims = true`",
     }
 }
@@ -47,6 +48,9 @@ impl Resolver<'_> {
             let text = match &operand.kind {
                 ExpressionKind::Attribute(text) => (**text).clone(),
                 ExpressionKind::Name(word) => AttributeText::Word(word.clone()),
+                ExpressionKind::Arithmetic(arithmetic) => {
+                    AttributeText::Arithmetic(arithmetic.clone(), Some(operand.clone()))
+                }
                 _ => AttributeText::Expression(operand.clone()),
             };
             (name, text)
@@ -221,7 +225,12 @@ impl Resolver<'_> {
     pub(super) fn argument(&mut self, name: &Ident, text: &AttributeText) -> Option<ValueId> {
         let number = match text {
             AttributeText::Word(word) => return Some(self.name(word)),
-            AttributeText::Expression(value) => return Some(self.expression(value)),
+            AttributeText::Expression(value) | AttributeText::Arithmetic(_, Some(value)) => {
+                return Some(self.expression(value));
+            }
+            AttributeText::Named(known) => {
+                return Some(self.value_of(Numeric::Named(known.clone()), name.span()));
+            }
             AttributeText::Integer(integer) => *integer as f64,
             AttributeText::Number(number) => *number,
             _ => return None,
@@ -255,7 +264,11 @@ impl Resolver<'_> {
             return None;
         };
         // `None` while a block is checked: what it is given decides.
-        let text = self.given_to_block(text)?;
+        let given = text;
+        let text = self.with_numbers(&self.given_to_block(text)?)?;
+        if let AttributeText::Named(_) | AttributeText::NamedList(_) = text {
+            return self.named_attribute(operator, known, name, &text);
+        }
         let value = match (known.kind, &text) {
             (AttributeKind::Flag, AttributeText::Flag(flag)) => Some(AttributeValue::Flag(*flag)),
             (
@@ -292,12 +305,118 @@ impl Resolver<'_> {
                 AttributeKind::List => "write a list such as `[0, 2]`, with `_` for an open end",
                 AttributeKind::Storage => "write `dense`, `csr` or `row_sparse`",
             };
-            let message =
+            let mut message =
                 format!("the attribute `{word}` of `{}` has another kind of value", operator.name);
+            let mut help = help.to_owned();
+            let is_number = !matches!(known.kind, AttributeKind::Flag | AttributeKind::Storage);
+            if is_number && let Some((of, why, instead)) = self.why_no_constant(&text) {
+                let message = format!("the attribute `{word}` of `{}`: {why}", operator.name);
+                let help = format!("{help}; {instead}");
+                self.error(Code::BadAttribute, of.span(), message, Some(help));
+                return None;
+            }
+            if let AttributeText::Entries(entries) = &text {
+                let integers = "its entries are integers";
+                help = format!("{help}; {integers}");
+                if let Some((entry, value)) = self.no_integer(entries) {
+                    message = format!("{message}: `{entry}` is {value}");
+                }
+            } else if let Some(value) = shown(&text) {
+                message = match given {
+                    AttributeText::Word(word) => format!("{message}: `{word}` is {value}"),
+                    AttributeText::Arithmetic(of, _) => format!("{message}: `{of}` is {value}"),
+                    _ => format!("{message}: {value}"),
+                };
+            }
             self.error(Code::BadAttribute, name.span(), message, Some(help.into()));
         }
         value.map(|value| (known.name, value))
     }
+
+    /// An attribute that is a constant of Rust, or a list with some, whose values the macro does
+    /// not see.
+    fn named_attribute(
+        &mut self,
+        operator: &Operator,
+        known: &'static Attribute,
+        at: &Ident,
+        text: &AttributeText,
+    ) -> Option<(&'static str, AttributeValue)> {
+        let names: Vec<String> = match text {
+            AttributeText::Named(name) => vec![name.clone()],
+            AttributeText::NamedList(list) => {
+                let names = list.entries().flatten().filter_map(|entry| match entry {
+                    Entry::Named(name) => Some(name.to_owned()),
+                    Entry::Integer(_) => None,
+                });
+                names.collect()
+            }
+            _ => Vec::new(),
+        };
+        let first = names.first().cloned().unwrap_or_default();
+        let bare = first.trim_matches(['{', '}']);
+        let attribute = format!("the attribute `{}` of `{}`", known.name, operator.name);
+        if let AttributeKind::Number(_) = known.kind
+            && let AttributeText::Named(name) = text
+        {
+            if !self.graph.unify.is_constant(name) {
+                self.graph.unify.declare_number(name);
+            }
+            return Some((known.name, AttributeValue::named(name)));
+        }
+        let is_list = matches!(known.kind, AttributeKind::List);
+        let fits = known.is_extent && (is_list || matches!(text, AttributeText::Named(_)));
+        if !fits {
+            let message = format!(
+                "{attribute} decides more than a number, and the macro does not see the value of `{bare}`"
+            );
+            let help = match known.kind {
+                AttributeKind::Number(_) => {
+                    "write a number such as `0.5`, or one constant".to_owned()
+                }
+                AttributeKind::Flag => format!(
+                    "write `true` or `false`, or declare the constant with its value in the model: `const {}: bool = true;`",
+                    constant_name(bare)
+                ),
+                AttributeKind::Storage => "write `dense`, `csr` or `row_sparse`".to_owned(),
+                _ => format!(
+                    "write the number, or declare the constant with its value in the model: `const {}: usize = 1;`",
+                    constant_name(bare)
+                ),
+            };
+            self.error(Code::BadAttribute, at.span(), message, Some(help));
+            return None;
+        }
+        for name in &names {
+            if let Err(ty) = self.extent_of_rust(name) {
+                let message = format!("{attribute} has another kind of value: `{name}` is `{ty}`");
+                let help = format!("write an integer, or declare `const {name}: usize`");
+                self.error(Code::BadAttribute, at.span(), message, Some(help));
+                return None;
+            }
+        }
+        let value = match text {
+            AttributeText::NamedList(list) => AttributeValue::NamedList(*list),
+            _ => AttributeValue::named(&first),
+        };
+        Some((known.name, value))
+    }
+}
+
+/// The last word of a path, as a name in the model.
+fn constant_name(path: &str) -> &str {
+    let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
+    path.rsplit(|letter: char| !is_letter(letter)).find(|word| !word.is_empty()).unwrap_or("K")
+}
+
+/// The value of an attribute in a message.
+fn shown(text: &AttributeText) -> Option<String> {
+    Some(match text {
+        AttributeText::Flag(flag) => format!("{flag}"),
+        AttributeText::Integer(integer) => format!("{integer}"),
+        AttributeText::Number(number) => format!("{number:?}"),
+        _ => return None,
+    })
 }
 
 /// `2 operands`.

@@ -22,7 +22,7 @@ pub(crate) fn values_of_options() -> impl Iterator<Item = &'static str> {
 impl Resolver<'_> {
     pub(super) fn declaration(&mut self, declaration: &Declaration) {
         match declaration {
-            Declaration::Option { .. } | Declaration::Constant { .. } => {}
+            Declaration::Option { .. } | Declaration::Constant(_) => {}
             Declaration::Input(input) => {
                 let kind = if input.is_label { Kind::Label } else { Kind::Input };
                 self.declare(kind, &input.name, &input.array);
@@ -67,16 +67,6 @@ impl Resolver<'_> {
                 self.graph.outputs.push(Output { name: name.to_string(), value, place });
             }
         }
-    }
-
-    /// A constant is a dimension, and no value.
-    pub(super) fn constant(&mut self, name: &Ident) {
-        let word = name.to_string();
-        if self.graph.unify.is_constant(&word) {
-            let message = format!("`{word}` is declared twice");
-            self.error(Code::DuplicateName, name.span(), message, None);
-        }
-        self.graph.unify.declare_constant(&word);
     }
 
     pub(super) fn option(&mut self, name: &Ident, value: &Ident) {

@@ -5,6 +5,8 @@ mod calls;
 mod declarations;
 mod library;
 mod names;
+mod number_faults;
+mod numbers;
 mod operators;
 mod states;
 mod types;
@@ -18,6 +20,8 @@ use crate::ast::{Declaration, Expression, ExpressionKind, Model};
 use crate::parse::{DEEPEST, too_deep};
 use crate::report::Report;
 use blocks::Frame;
+use numbers::Numbers;
+pub(crate) use numbers::Unnamed;
 use proc_macro2::Span;
 use sparse_core::diagnostics::Code;
 use sparse_core::ir::{Graph, Kind, Place, Value, ValueId};
@@ -26,8 +30,12 @@ use std::collections::BTreeSet;
 use syn::Ident;
 use syn::ext::IdentExt;
 
-/// Resolves a model.
-pub(crate) fn resolve(model: &Model, library: &Library<'_>, report: &mut Report) -> Graph {
+/// Resolves a model: its graph, and the constants of Rust in it that have no name in the model.
+pub(crate) fn resolve(
+    model: &Model,
+    library: &Library<'_>,
+    report: &mut Report,
+) -> (Graph, Vec<Unnamed>) {
     let mut resolver = Resolver::new(&model.name.unraw().to_string(), library, report);
     resolver.graph.place = resolver.report.place(model.name.span());
     // Options first: they hold for the whole model, wherever they stand.
@@ -42,11 +50,7 @@ pub(crate) fn resolve(model: &Model, library: &Library<'_>, report: &mut Report)
             resolver.option(name, value);
         }
     }
-    for declaration in &model.declarations {
-        if let Declaration::Constant { name, .. } = declaration {
-            resolver.constant(name);
-        }
-    }
+    resolver.declare_numbers(model);
     resolver.below = names::declared(model).map(Ident::to_string).collect();
     for name in &model.lost {
         if !resolver.below.contains(&name.to_string()) {
@@ -68,7 +72,7 @@ pub(crate) fn resolve(model: &Model, library: &Library<'_>, report: &mut Report)
     if has_result && resolver.report.n_errors() == before && whole {
         resolver.check_read(model);
     }
-    resolver.graph
+    (resolver.graph, resolver.numbers.into_unnamed())
 }
 
 struct Resolver<'a> {
@@ -76,6 +80,8 @@ struct Resolver<'a> {
     library: &'a Library<'a>,
     /// What names mean: of the model, or of the block that is being expanded.
     frame: Frame,
+    /// What names are numbers.
+    numbers: Numbers,
     /// What the model declares.
     below: BTreeSet<String>,
     /// What is carried from batch to batch.
@@ -98,6 +104,7 @@ impl<'a> Resolver<'a> {
             graph,
             library,
             frame: Frame::default(),
+            numbers: Numbers::default(),
             below,
             states: Vec::new(),
             read,
@@ -176,6 +183,10 @@ impl Resolver<'_> {
                 self.within_range(constant, "the number is", expression.span)
             }
             ExpressionKind::Name(name) => self.name(name),
+            ExpressionKind::Arithmetic(arithmetic) => {
+                let number = self.arithmetic(arithmetic, expression.span);
+                self.within_range(number, "the number is", expression.span)
+            }
             ExpressionKind::Attribute(text) => {
                 let help = calls::no_value(text).to_owned();
                 let message = "expected a value: a name, a number, an operator or a call";

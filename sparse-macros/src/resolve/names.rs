@@ -1,11 +1,11 @@
 //! Names: what they mean, and which of them nothing reads.
 
 use super::Resolver;
+use super::number_faults::no_constant;
 use crate::ast::{Declaration, Model};
 use sparse_core::diagnostics::{Code, nearest};
 use sparse_core::ir::ValueId;
 use sparse_core::operators;
-use sparse_core::shapes::Dim;
 use syn::Ident;
 
 /// The names of values that a model declares.
@@ -27,6 +27,9 @@ impl Resolver<'_> {
                 self.read.insert(word);
             }
             return id;
+        }
+        if let Some(number) = self.constant_value(name) {
+            return number;
         }
         if self.frame.block.is_none() && self.below.contains(&word) {
             let message = format!("`{word}` is used before it is declared");
@@ -69,30 +72,11 @@ impl Resolver<'_> {
         if self.frame.block.is_some() {
             return None;
         }
-        let lower = word.to_lowercase();
-        if self.graph.unify.is_constant(word) {
-            return Some(format!(
-                "a constant is a dimension, and no value: write `param(frozen) {lower}: dense[] = Constant({word} as f64);`"
-            ));
+        if self.numbers.is_dimension(word) {
+            return Some(format!("`{word}` is a dimension: as a number write `{word} as f64`"));
         }
-        let named = Dim::Named(word.to_owned());
-        if self
-            .graph
-            .values
-            .iter()
-            .flat_map(|value| value.shape.iter().flatten())
-            .any(|dim| *dim == named)
-        {
-            return Some(format!(
-                "`{word}` is a dimension, and no value; `mean` divides by the number of elements"
-            ));
-        }
-        let is_constant = word.len() > 1 && lower != word && word.to_uppercase() == word;
-        is_constant.then(|| {
-            format!(
-                "for a constant of Rust write `param(frozen) {lower}: dense[] = Constant({word});`"
-            )
-        })
+        let is_upper = word.to_lowercase() != word && word.to_uppercase() == word;
+        (word.len() > 1 && is_upper).then(|| no_constant(word))
     }
 
     /// Says which values nothing reads. As in Rust, a name that begins with `_` is not asked for.

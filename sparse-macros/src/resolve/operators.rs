@@ -99,6 +99,12 @@ impl Formulas<'_> {
             ExpressionKind::Broken => None,
             ExpressionKind::Number(number) => Some(number_of(*number)),
             ExpressionKind::Name(name) => self.name(name, report),
+            ExpressionKind::Arithmetic(arithmetic) => {
+                let message = format!("`{arithmetic}` has no value here");
+                let help =
+                    "write the number: a gradient is a formula of operands and numbers".to_owned();
+                self.error(formula.span, message, help, report)
+            }
             ExpressionKind::Attribute(text) => {
                 let message = "expected an operand, a number or a call".to_owned();
                 self.error(formula.span, message, super::calls::no_value(text).to_owned(), report)

@@ -41,7 +41,10 @@ impl Resolver<'_> {
             .dims
             .iter()
             .map(|extent| match extent {
-                Extent::Name(name) => self.dim(&name.to_string()),
+                Extent::Name(name) => {
+                    self.check_extent(name);
+                    self.dim(&name.to_string())
+                }
                 Extent::Size(size) => Dim::Size(*size),
                 Extent::Inferred => self.graph.unify.fresh(),
             })
@@ -94,6 +97,16 @@ impl Resolver<'_> {
             self.error(code, word.span(), message, Some(help));
         }
         is_compiled
+    }
+
+    /// A constant that is no extent.
+    fn check_extent(&mut self, name: &Ident) {
+        let word = name.to_string();
+        if self.frame.block.is_none() && self.numbers.is_no_extent(&word) {
+            let message = format!("the constant `{word}` is a number, and no extent");
+            let help = format!("declare it as one: `const {word}: usize`");
+            self.error(Code::BadExtent, name.span(), message, Some(help));
+        }
     }
 
     /// A name is one extent in the whole model; in a block, in one use of it.

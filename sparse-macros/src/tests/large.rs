@@ -77,7 +77,7 @@ fn compiled(graph: &str) -> (Vec<Code>, usize) {
     let source = parse::source_of_depth(graph.parse().unwrap(), &mut report).unwrap();
     let mut library = resolve::Library::new(&source, &mut report);
     resolve::check_blocks(&mut library, &mut report);
-    let graph = resolve::resolve(&source.models[0], &library, &mut report);
+    let (graph, _) = resolve::resolve(&source.models[0], &library, &mut report);
     let mut codes: Vec<Code> = report.diagnostics().iter().map(|one| one.code).collect();
     if !codes.is_empty() {
         return (codes, 0);

@@ -59,16 +59,20 @@ fn a_line_of_another_language_is_told_in_ours() {
             "`sum` takes 1 operand (x), but 2 are given",
             "write `sum(x, axis = …)`",
         ),
-        ("output y = sum(z) / n;", "no value is called `n`", "`n` is a dimension"),
+        (
+            "output y = sum(z) / n;",
+            "no value is called `n`",
+            "`n` is a dimension: as a number write `n as f64`",
+        ),
         (
             "output y = z * LAMBDA;",
             "no value is called `LAMBDA`",
-            "param(frozen) lambda: dense[] = Constant(LAMBDA);",
+            "write its path, such as `crate::LAMBDA`, or declare it in the model",
         ),
         (
             "const K; output y = z * K;",
-            "no value is called `K`",
-            "param(frozen) k: dense[] = Constant(K as f64);",
+            "`K` is an extent, and no value",
+            "as a number write `K as f64`",
         ),
         (
             "input k: dense<i32>[n]; output y = take(z, k);",
@@ -484,8 +488,8 @@ fn l8_mistakes_of_somebody_new_are_told_with_the_text_to_write() {
         ),
         (
             "output y = z[:, 0];",
-            "[NNZ0001]",
-            "write `slice_axis(x, axis = 1, begin = [0], end = [1])`",
+            "[NNZ0012] a part of an array is taken by an operator",
+            "write `slice(z, begin = [_, 0], end = [_, 1])`",
         ),
         (
             "for i in 0..10 { let y = z; }",

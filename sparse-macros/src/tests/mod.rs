@@ -1,6 +1,7 @@
 //! Expansions without a compiler run: what comes out is Rust, with the parts that the design promises.
 
 mod blocks;
+mod constants;
 mod diagnostics;
 mod grown;
 mod hygiene;

@@ -60,7 +60,7 @@ fn s_no_model_of_examples_and_tests_has_a_gradient_denser_than_its_value() {
             }
             let library = resolve::Library::new(&source, &mut report);
             for model in &source.models {
-                let graph = resolve::resolve(model, &library, &mut report);
+                let (graph, _) = resolve::resolve(model, &library, &mut report);
                 if report.n_errors() > 0 || graph.fallback != Fallback::Deny {
                     continue;
                 }

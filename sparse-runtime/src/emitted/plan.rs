@@ -97,6 +97,19 @@ pub const fn real(bits: u64) -> AttributeValue {
     AttributeValue::Number(sparse_core::ir::Number(f64::from_bits(bits)))
 }
 
+/// An attribute that is a number, of a constant of Rust.
+pub const fn real_number(number: f64) -> AttributeValue {
+    AttributeValue::Number(sparse_core::ir::Number(number))
+}
+
+/// A number that is known with the batch: a formula, and the values of the constants in it.
+pub const fn named_number(
+    text: &'static str,
+    constants: &'static [(&'static str, f64)],
+) -> Operand {
+    Operand::Named { text, constants }
+}
+
 /// An attribute that is a list.
 pub const fn list(entries: &[Option<i64>]) -> AttributeValue {
     AttributeValue::List(sparse_core::ir::List::new(entries))

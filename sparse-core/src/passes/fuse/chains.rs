@@ -126,7 +126,7 @@ fn space(graph: &Graph, id: ValueId, apply: &Apply, spaces: &[Option<ValueId>]) 
         return None;
     }
     let mut pattern = None;
-    for operand in apply.operands.iter().copied().filter(|id| graph.constant_of(*id).is_none()) {
+    for operand in apply.operands.iter().copied().filter(|id| !graph.is_number(*id)) {
         if graph.value(operand).element != graph.element() {
             return None;
         }
@@ -227,7 +227,7 @@ fn reads(graph: &Graph, values: &[ValueId]) -> Option<Vec<ChainRead>> {
     let mut reads = Vec::new();
     for apply in values.iter().filter_map(|id| graph.apply_of(*id)) {
         for operand in &apply.operands {
-            if graph.constant_of(*operand).is_none() && known.insert(*operand) {
+            if !graph.is_number(*operand) && known.insert(*operand) {
                 reads.push(ChainRead { value: *operand, reach: reach(graph, *operand, result)? });
             }
         }

@@ -493,7 +493,7 @@ impl Rows<'_> {
     fn is_operand(&self, id: ValueId, rank: usize, columns: &Dim) -> bool {
         let fits = |own: &Dim| own == columns || *own == Dim::Size(1);
         match self.graph.value(id).kind {
-            Kind::Constant(_) => true,
+            Kind::Constant(_) | Kind::Named(_) => true,
             Kind::Parameter { .. } => {
                 self.is_parameter(id, &[]) || self.is_parameter(id, &[columns])
             }

@@ -237,7 +237,7 @@ fn is_element_wise(
     is_scalar_function(apply)
         && apply.operands.iter().all(|operand| {
             is_in_space(operand)
-                || graph.constant_of(*operand).is_some()
+                || graph.is_number(*operand)
                 || is_indexable(graph, *operand, space)
         })
 }

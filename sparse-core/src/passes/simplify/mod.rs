@@ -59,6 +59,7 @@ impl Parsed {
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     Number(u64),
+    Named(String),
     Apply(&'static str, Vec<ValueId>, Attributes, Storage, ElementType),
 }
 
@@ -167,6 +168,7 @@ impl<'a> Round<'a> {
         let mut value = self.before.value(id).clone();
         let key = match &mut value.kind {
             Kind::Constant(number) => Key::Number(number.to_bits()),
+            Kind::Named(formula) => Key::Named(formula.to_string()),
             Kind::Apply(apply) => {
                 let operands = apply.operands.iter().map(|operand| self.renamed[operand.0]);
                 let operands: Vec<ValueId> = operands.collect();
@@ -217,15 +219,18 @@ impl<'a> Round<'a> {
         make: impl FnOnce(&mut Graph) -> Option<ValueId>,
     ) -> Option<ValueId> {
         let (values, assumptions) = (self.graph.values.len(), self.graph.assumptions.len());
+        let conditions = self.graph.conditions.len();
         let mark = self.graph.unify.mark();
         let made = make(self.graph);
-        let assumes = self.graph.assumptions.len() > assumptions;
+        let assumes =
+            self.graph.assumptions.len() > assumptions || self.graph.conditions.len() > conditions;
         let fits = made.filter(|new| {
             !assumes && self.same_type(id, *new) && self.may_become(id, *new, values)
         });
         let Some(new) = fits else {
             self.graph.values.truncate(values);
             self.graph.assumptions.truncate(assumptions);
+            self.graph.conditions.truncate(conditions);
             // What an attempt found out of extents holds for the attempt alone.
             self.graph.unify.undo(mark);
             return None;

@@ -1,7 +1,7 @@
 //! Formulas over operators, found in a graph and built in one.
 
 use super::super::instantiate::derived;
-use super::rewrites::is_moderate;
+use super::rewrites::is_moderate_number;
 use crate::diagnostics::Diagnostic;
 use crate::formula::{AttributeFormula, Formula};
 use crate::ir::{Apply, AttributeValue, Attributes, Graph, Place, ValueId};
@@ -51,9 +51,9 @@ fn find_within(
     mut found: Bindings,
 ) -> Option<Bindings> {
     if let Formula::Name(name) = pattern {
-        let fits = match (is_number(name), graph.constant_of(id)) {
-            (true, number) => number.is_some_and(is_moderate),
-            (false, number) => number.is_none(),
+        let fits = match is_number(name) {
+            true => is_moderate_number(graph, id),
+            false => !graph.is_number(id),
         };
         let same = found.value(name).is_none_or(|known| known == id);
         found.values.push((name.clone(), id));
@@ -155,14 +155,15 @@ fn is_number(name: &str) -> bool {
 /// leaves their range; a sign may be moved.
 fn scaled_operand(graph: &Graph, apply: &Apply) -> Option<usize> {
     let number = |index: usize| {
-        let number = graph.constant_of(*apply.operands.get(index)?);
-        number.filter(|number| is_moderate(*number) && !graph.element().is_half())
+        let number = apply.operands.get(index);
+        let is_moderate = number.is_some_and(|id| is_moderate_number(graph, *id));
+        is_moderate && !graph.element().is_half()
     };
     match apply.operator.name {
         "negative" => Some(0),
-        "multiply" if number(1).is_some() => Some(0),
-        "multiply" if number(0).is_some() => Some(1),
-        "divide" if number(1).is_some() => Some(0),
+        "multiply" if number(1) => Some(0),
+        "multiply" if number(0) => Some(1),
+        "divide" if number(1) => Some(0),
         _ => None,
     }
 }

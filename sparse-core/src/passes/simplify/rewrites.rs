@@ -2,6 +2,7 @@
 
 use super::pattern::Bindings;
 use crate::ir::{Graph, ValueId};
+use crate::operators::scalar;
 use crate::shapes::Dim;
 use crate::storage::Storage;
 
@@ -243,4 +244,12 @@ fn narrow(graph: &Graph, id: ValueId) -> bool {
 /// large or small that it leaves the range of the elements.
 pub(super) fn is_moderate(number: f64) -> bool {
     (number as f32).is_normal()
+}
+
+/// The same of a value that is a number. One with names is taken to be [moderate](is_moderate) where
+/// it is so for extents and constants of every size that models have.
+pub(super) fn is_moderate_number(graph: &Graph, id: ValueId) -> bool {
+    const SAMPLES: [f64; 4] = [1.0, 3.0, 1e3, 1e6];
+    let Some(formula) = graph.number_of(id) else { return false };
+    SAMPLES.iter().all(|sample| scalar::value(&formula, &|_| Some(*sample)).is_ok_and(is_moderate))
 }

@@ -268,3 +268,20 @@ fn the_pass_is_idempotent_and_deterministic() {
         assert_eq!(print(&run(&text).1), printed);
     }
 }
+
+/// Products are taken where a literal would be, so that steps stay one loop.
+#[test]
+fn l8_a_factor_that_is_known_later_is_moved_as_a_number_is() {
+    let of_extent = "k = number 1 / sqrt(d)\nu = multiply(x, k)\no = dot(u, w)";
+    let (found, applied) = computed(of_extent);
+    let is_moved = |product: &str, scaled: &str| {
+        found.contains(product) && found.ends_with(scaled) && !found.contains("multiply(x")
+    };
+    assert!(is_moved("= dot(x, w): dense [n, 2]", ", k): dense [n, 2]"), "{found}");
+    assert_eq!(applied, ["dot(scaled(x), w, transpose_lhs = false)"]);
+    let (found, _) = computed("k = number crate::K\nu = divide(x, k)\no = sum(u)");
+    assert!(found.contains("= sum(x)") && found.ends_with(", k): dense []"), "{found}");
+    // What may be beyond every number is not moved.
+    let (_, applied) = computed("k = number exp(d)\nu = multiply(x, k)\no = dot(u, w)");
+    assert!(applied.is_empty(), "{applied:?}");
+}

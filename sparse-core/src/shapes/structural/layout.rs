@@ -1,27 +1,27 @@
 //! The same elements in another shape or order, and repeated.
 
 use super::{Derived, Dim, Dims, Scope, ShapeError, refuse, senseless, too_large, unknown};
-use crate::ir::{Axes, List};
+use crate::ir::{Axes, Entry, List};
 use crate::shapes::{place_of, reduce, show};
 
 /// The extents of `shape`, with 0 for the extent at its place and an open entry for what is left.
 pub(super) fn reshape(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     let dims = scope.dims(0);
-    let Some(list) = scope.attributes.list("shape") else {
+    let Some(list) = scope.attributes.entries("shape") else {
         return refuse("the attribute `shape` is needed, such as `shape = [0, _]`");
     };
     let mut result = Vec::new();
     let mut open = None;
-    for (place, entry) in list.entries().iter().enumerate() {
+    for (place, entry) in list.entries().enumerate() {
         result.push(match entry {
-            None | Some(-1) if open.is_some() => {
+            None | Some(Entry::Integer(-1)) if open.is_some() => {
                 return senseless("only one entry of `shape` can be left open");
             }
-            None | Some(-1) => {
+            None | Some(Entry::Integer(-1)) => {
                 open = Some(place);
                 Dim::Size(1)
             }
-            Some(0) => match dims.get(place) {
+            Some(Entry::Integer(0)) => match dims.get(place) {
                 Some(dim) => dim.clone(),
                 None => {
                     return refuse(format!(
@@ -30,9 +30,9 @@ pub(super) fn reshape(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
                     ));
                 }
             },
-            Some(extent) => match u64::try_from(*extent) {
-                Ok(extent) => Dim::Size(extent),
-                Err(_) => return senseless(format!("{extent} is no extent")),
+            Some(extent) => match scope.extent(extent) {
+                Ok(extent) => extent,
+                Err(extent) => return senseless(format!("{extent} is no extent")),
             },
         });
     }
@@ -44,6 +44,9 @@ pub(super) fn reshape(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
             Some(at) => drop(used.remove(at)),
             None => left.push(name),
         }
+    }
+    if open.is_none() && may_be_equal(scope, (size, &left), (wanted, &used)) {
+        return Ok(result);
     }
     let fits = used.is_empty();
     let fitting = match (open, &left[..]) {
@@ -65,6 +68,21 @@ pub(super) fn reshape(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
             show(&dims),
             show(&result)
         )),
+    }
+}
+
+/// Whether two products may be equal, of numbers and of constants of Rust, which is assumed then.
+fn may_be_equal(scope: &mut Scope<'_>, given: (u64, &[Dim]), wanted: (u64, &[Dim])) -> bool {
+    let mut dims = given.1.iter().chain(wanted.1);
+    if (given.1.is_empty() && wanted.1.is_empty()) || !dims.all(|dim| scope.unify.is_known(dim)) {
+        return false;
+    }
+    let mut all = |(size, names): (u64, &[Dim])| {
+        product(scope, names.iter().cloned().chain([Dim::Size(size)]))
+    };
+    match (all(given), all(wanted)) {
+        (Some(given), Some(wanted)) => scope.unify.unify(&given, &wanted),
+        _ => false,
     }
 }
 
@@ -194,10 +212,10 @@ pub(super) fn along(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
 /// So many elements along an axis.
 pub(super) fn topk(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     let (mut dims, axis) = (scope.dims(0), scope.axis(0)?);
-    let k = scope.operator.integer(scope.attributes, "k").unwrap_or_default();
-    let chosen = match u64::try_from(k) {
-        Err(_) | Ok(0) => return senseless(format!("`k` is {k}: at least 1 is chosen")),
-        Ok(k) => Dim::Size(k),
+    let k = scope.integer("k");
+    let chosen = match scope.extent(k) {
+        Ok(chosen) if scope.unify.may_be_at_least(&chosen, 1) => chosen,
+        _ => return senseless(format!("`k` is {k}: at least 1 is chosen")),
     };
     if !scope.unify.may_be_part(&chosen, &dims[axis]) {
         return match &dims[axis] {
@@ -213,33 +231,34 @@ pub(super) fn topk(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
 
 pub(super) fn tile(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     let dims = scope.dims(0);
-    let reps = scope.attributes.list("reps").unwrap_or_default();
+    let reps = scope.entries("reps");
     if reps.len() != dims.len() {
         return refuse(format!("`reps` is {reps}, but `{{0}}` has the shape {}", show(&dims)));
     }
     let each = dims.iter().enumerate();
-    each.map(|(axis, dim)| times(scope, dim, reps.get(axis).unwrap_or(1), axis)).collect()
+    each.map(|(axis, dim)| times(scope, dim, reps.get(axis).unwrap_or(Entry::Integer(1)), axis))
+        .collect()
 }
 
 pub(super) fn repeat(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     let (mut dims, axis) = (scope.dims(0), scope.axis(0)?);
-    let repeats = scope.attributes.integer("repeats").unwrap_or(-1);
+    let repeats = scope.integer("repeats");
     dims[axis] = times(scope, &dims[axis], repeats, axis)?;
     Ok(dims)
 }
 
 /// An extent, repeated.
-fn times(scope: &mut Scope<'_>, dim: &Dim, repeats: i64, axis: usize) -> Result<Dim, ShapeError> {
-    let Ok(repeats) = u64::try_from(repeats) else {
+fn times(scope: &mut Scope<'_>, dim: &Dim, repeats: Entry, axis: usize) -> Result<Dim, ShapeError> {
+    let Ok(repeats) = scope.extent(repeats) else {
         return senseless(format!("an axis cannot be repeated {repeats} times"));
     };
-    if repeats == 1 {
+    if repeats == Dim::Size(1) {
         return Ok(dim.clone());
     }
     if !scope.unify.is_known(dim) {
         return unknown("repeating", dim, 0, axis);
     }
-    let product = Derived::Product([dim.clone(), Dim::Size(repeats)]);
+    let product = Derived::Product([dim.clone(), repeats]);
     match scope.unify.derive(product) {
         Some(extent) => Ok(extent),
         None => too_large("the result has more elements than an array can have"),
@@ -258,7 +277,7 @@ pub(super) fn position(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
 #[cfg(test)]
 mod tests {
     use crate::ir::AttributeValue::{Flag, Integer, List};
-    use crate::ir::{self, AttributeValue};
+    use crate::ir::{self, AttributeValue, Entry};
     use crate::shapes::tests::check;
 
     fn list(entries: &[Option<i64>]) -> AttributeValue {
@@ -333,6 +352,34 @@ mod tests {
             check("argmax", &[("axis", list(&[Some(0), Some(1)]))], &["[n, k]"]),
             "positions are along one axis, or in the whole array"
         );
+    }
+
+    #[test]
+    fn l8_extents_that_are_constants_of_rust() {
+        let named = |name: &str| Some(Entry::named(name));
+        let whole = |integer| Some(Entry::Integer(integer));
+        let list =
+            |entries: &[Option<Entry>]| AttributeValue::NamedList(ir::NamedList::new(entries));
+        let reshape = |entries: &[Option<Entry>], x: &str| {
+            check("reshape", &[("shape", list(entries))], &[x])
+        };
+        let pairs = [whole(0), named("FIELDS"), whole(4)];
+        assert_eq!(reshape(&pairs, "[n, 32]"), "[n, FIELDS, 4] where FIELDS * 4 = 32");
+        assert_eq!(reshape(&pairs, "[n, FIELDS, 2, 2]"), "[n, FIELDS, 4]");
+        assert_eq!(reshape(&pairs, "[n, FLAT]"), "[n, FIELDS, 4] where FLAT = FIELDS * 4");
+        assert_eq!(
+            reshape(&pairs, "[n, d]"),
+            "[n, d] elements of `x` do not fit the shape [n, FIELDS, 4]"
+        );
+        assert_eq!(reshape(&[whole(0), named("K"), None], "[n, K, 6]"), "[n, K, 6]");
+        let k = AttributeValue::named("K");
+        assert_eq!(check("topk", &[("k", k)], &["[n, 5]"]), "[n, K] where K ≥ 1 where 5 ≥ K");
+        assert_eq!(check("repeat", &[("repeats", k)], &["[2, n]"]), "[2 * K, n]");
+        let reps = list(&[named("K"), whole(2)]);
+        assert_eq!(check("tile", &[("reps", reps)], &["[3, 5]"]), "[3 * K, 10]");
+        assert_eq!(check("one_hot", &[("depth", k)], &["[n]"]), "[n, K]");
+        let end = [("begin", list(&[None, named("B")])), ("end", list(&[None, named("K")]))];
+        assert_eq!(check("slice", &end, &["[n, 9]"]), "[n, 9[B:K]]");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Shape rules that depend on attributes: one function each, by the name that the operator's row gives.
 
-use super::{Derived, Dim, Dims, Fault, ShapeError, Substitution, place_of, show};
-use crate::ir::{AttributeValue, Attributes};
+use super::{Bound, Derived, Dim, Dims, Fault, ShapeError, Substitution, place_of, show};
+use crate::ir::{AttributeValue, Attributes, Entry, NamedList};
 use crate::operators::Operator;
 
 mod layers;
@@ -101,6 +101,35 @@ impl Scope<'_> {
     /// The extents of an operand, as far as they are known.
     fn dims(&self, operand: usize) -> Dims {
         self.unify.resolve_all(&self.operands[operand])
+    }
+
+    /// The list that an attribute is; an empty one where it is not given.
+    fn entries(&self, name: &str) -> NamedList {
+        self.attributes.entries(name).unwrap_or_default()
+    }
+
+    /// The extent that an attribute is: an integer, its default, or a constant of Rust.
+    fn integer(&self, name: &str) -> Entry {
+        let named = self.attributes.name(name).map(Entry::Named);
+        named.unwrap_or_else(|| {
+            Entry::Integer(self.operator.integer(self.attributes, name).unwrap_or_default())
+        })
+    }
+
+    /// An entry as an extent; the integer where that is negative.
+    fn extent(&self, entry: Entry) -> Result<Dim, i64> {
+        match entry {
+            Entry::Integer(integer) => u64::try_from(integer).map(Dim::Size).map_err(|_| integer),
+            Entry::Named(name) => Ok(self.unify.resolve(&Dim::Named(name.to_owned()))),
+        }
+    }
+
+    /// An entry as a bound of a part.
+    fn bound(&self, entry: Entry) -> Bound {
+        match entry {
+            Entry::Integer(integer) => Bound::Number(integer),
+            Entry::Named(name) => Bound::Extent(Dim::Named(name.to_owned())),
+        }
     }
 
     /// The position of the attribute `axis` among the axes of an operand.

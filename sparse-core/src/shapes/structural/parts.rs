@@ -1,15 +1,17 @@
 //! Parts of arrays, and arrays joined.
 
-use super::{Derived, Dim, Dims, Scope, ShapeError, refuse, senseless, show, too_large, unknown};
+use super::{
+    Bound, Derived, Dim, Dims, Scope, ShapeError, refuse, senseless, show, too_large, unknown,
+};
 use crate::ir;
 use crate::shapes::place_of;
 
 /// `begin:end:step` of each axis.
 pub(super) fn slice(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     let dims = scope.dims(0);
-    let lists = ["begin", "end", "step"].map(|name| (name, scope.attributes.list(name)));
+    let lists = ["begin", "end", "step"].map(|name| (name, scope.entries(name)));
     for (name, list) in &lists {
-        let given = list.map_or(0, |list| list.len());
+        let given = list.len();
         if given > dims.len() {
             return refuse(format!(
                 "`{name}` has {given} entries, but `{{0}}` has the shape {}",
@@ -17,18 +19,20 @@ pub(super) fn slice(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
             ));
         }
     }
-    let [begin, end, step] = lists.map(|(_, list)| list.unwrap_or_default());
     let axes = dims.iter().enumerate();
-    axes.map(|(axis, dim)| cut(scope, dim, axis, [begin, end, step].map(|list| list.get(axis))))
-        .collect()
+    axes.map(|(axis, dim)| {
+        let bounds = lists.map(|(_, list)| list.get(axis).map(|entry| scope.bound(entry)));
+        cut(scope, dim, axis, bounds)
+    })
+    .collect()
 }
 
 /// `begin:end:step` of one axis.
 pub(super) fn slice_axis(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     let (mut dims, axis) = (scope.dims(0), scope.axis(0)?);
-    let one = |name: &str| match scope.attributes.list(name).unwrap_or_default() {
+    let one = |name: &str| match scope.entries(name) {
         list if list.len() > 1 => senseless(format!("`{name}` is one integer, not {list}")),
-        list => Ok(list.get(0)),
+        list => Ok(list.get(0).map(|entry| scope.bound(entry))),
     };
     let bounds = [one("begin")?, one("end")?, one("step")?];
     dims[axis] = cut(scope, &dims[axis], axis, bounds)?;
@@ -40,17 +44,19 @@ fn cut(
     scope: &mut Scope<'_>,
     dim: &Dim,
     axis: usize,
-    bounds: [Option<i64>; 3],
+    bounds: [Option<Bound>; 3],
 ) -> Result<Dim, ShapeError> {
-    let [begin, end, step] = bounds;
-    if step == Some(0) {
+    let [begin, end, step] = &bounds;
+    if *step == Some(Bound::Number(0)) {
         return senseless("a step of 0 does not advance: write a positive or negative one");
     }
     // All of it, in either direction.
-    let is_all = match step.unwrap_or(1) {
-        1 => begin.unwrap_or(0) == 0 && end.is_none(),
-        -1 => begin.is_none() && end.is_none(),
-        _ => false,
+    let is_all = match step {
+        None | Some(Bound::Number(1)) => {
+            matches!(begin, None | Some(Bound::Number(0))) && end.is_none()
+        }
+        Some(Bound::Number(-1)) => begin.is_none() && end.is_none(),
+        Some(_) => false,
     };
     if is_all {
         return Ok(dim.clone());

@@ -50,9 +50,9 @@ pub(super) fn one_hot(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     let [n] = &ids[..] else {
         return Err(ShapeError::Rank { operand: 0, expected: 1, found: ids });
     };
-    match scope.attributes.integer("depth").map(u64::try_from) {
-        Some(Ok(depth)) => Ok(vec![n.clone(), Dim::Size(depth)]),
-        _ => senseless("`depth` is the number of columns, and cannot be negative"),
+    match scope.extent(scope.integer("depth")) {
+        Ok(depth) => Ok(vec![n.clone(), depth]),
+        Err(_) => senseless("`depth` is the number of columns, and cannot be negative"),
     }
 }
 

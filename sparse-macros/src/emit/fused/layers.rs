@@ -2,7 +2,7 @@
 
 use super::Steps;
 use super::row::{dense_of, formula, index_of, local, row_loss, values_of};
-use crate::emit::kernels::number_of;
+use crate::emit::kernels::{number, number_of};
 use crate::emit::scattered::of_bags;
 use crate::emit::scores::{Recorded, recorded};
 use crate::emit::step::take_apart;
@@ -206,7 +206,12 @@ fn declared_operands(emit: &Emit<'_>, parts: &Layers) -> BTreeSet<ValueId> {
         .filter(|value| value.computed != RowComputed::Loss)
         .flat_map(|value| emit.graph.apply_of(value.value))
         .flat_map(|apply| apply.operands.iter().copied())
-        .filter(|id| !matches!(emit.graph.value(*id).kind, Kind::Apply(_) | Kind::Constant(_)))
+        .filter(|id| {
+            !matches!(
+                emit.graph.value(*id).kind,
+                Kind::Apply(_) | Kind::Constant(_) | Kind::Named(_)
+            )
+        })
         .collect()
 }
 
@@ -477,7 +482,7 @@ fn value(emit: &Emit<'_>, parts: &Layers, value: &RowValue, steps: Steps) -> Opt
 /// An operand's element that element `j` of a row of so many columns is computed from.
 fn element_of(emit: &Emit<'_>, id: ValueId, wide: &Dim) -> TokenStream {
     match &emit.graph.value(id).kind {
-        Kind::Constant(number) => number_of(emit, *number),
+        Kind::Constant(_) | Kind::Named(_) => number(emit, id).unwrap_or_default(),
         Kind::Parameter { .. } => {
             let (values, index) = (values_of(emit, id), index_of(&emit.graph.shape(id), wide));
             quote!(#values[#index])

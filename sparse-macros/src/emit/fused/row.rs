@@ -2,7 +2,8 @@
 
 use super::{Steps, corrects_scores, few, few_dense, nothing, width};
 use crate::emit::Emit;
-use crate::emit::kernels::{self, number_of};
+use crate::emit::kernels::{self, number, number_of};
+use crate::emit::numbers;
 use crate::emit::scores::{Recorded, recorded};
 use crate::scalar;
 use proc_macro2::{Ident, TokenStream};
@@ -275,6 +276,10 @@ pub(in crate::emit) fn formula(
             Some(index) => operands.get(index).cloned().unwrap_or_default(),
             // What an attribute lacks was reported.
             None => {
+                if let Some(number) = numbers::attribute(emit, apply, name) {
+                    let rt = &emit.rt;
+                    return quote!(<__T as #rt::Float>::of(#number));
+                }
                 let number = apply.operator.number(&apply.attributes, name);
                 kernels::number_of(emit, number.unwrap_or_default())
             }
@@ -285,7 +290,7 @@ pub(in crate::emit) fn formula(
 /// An operand of the chain at column `j` of the row.
 fn element_of(emit: &Emit<'_>, parts: &RowLoop, id: ValueId) -> TokenStream {
     match &emit.graph.value(id).kind {
-        Kind::Constant(number) => number_of(emit, *number),
+        Kind::Constant(_) | Kind::Named(_) => number(emit, id).unwrap_or_default(),
         Kind::Parameter { .. } => {
             let values = values_of(emit, id);
             let index = index_of(&emit.graph.shape(id), &parts.columns);
@@ -318,7 +323,12 @@ pub(super) fn indexed(emit: &Emit<'_>, parts: &RowLoop) -> BTreeSet<ValueId> {
         .chain(&parts.backward)
         .flat_map(|id| emit.graph.apply_of(*id))
         .flat_map(|apply| apply.operands.iter().copied())
-        .filter(|id| !matches!(emit.graph.value(*id).kind, Kind::Apply(_) | Kind::Constant(_)))
+        .filter(|id| {
+            !matches!(
+                emit.graph.value(*id).kind,
+                Kind::Apply(_) | Kind::Constant(_) | Kind::Named(_)
+            )
+        })
         .collect()
 }
 

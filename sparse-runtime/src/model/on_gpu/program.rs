@@ -187,6 +187,15 @@ impl<T: GpuFloat> Program<T> {
             if value.part == Part::Unused {
                 continue;
             }
+            // Of extents, numbers are known with a model or a batch, and not with the program.
+            for operand in how.operands {
+                if let Operand::Named { text, .. } = operand
+                    && operand.number(&|_| None).is_none()
+                    && !missing.contains(text)
+                {
+                    missing.push(text);
+                }
+            }
             let operator = find(how.operator);
             match operator.and_then(|of| Some((of, T::kernel(of, how.kernel)?))) {
                 Some((operator, kernel)) => {
@@ -225,7 +234,8 @@ impl<T: GpuFloat> Program<T> {
     fn place(&self, operand: &Operand) -> Place {
         match operand {
             Operand::Value(position) | Operand::Shape(position) => self.places[*position as usize],
-            Operand::Number(number) => Place::Number(*number),
+            // One with an extent was refused.
+            number => Place::Number(number.number(&|_| None).unwrap_or(f64::NAN)),
         }
     }
 

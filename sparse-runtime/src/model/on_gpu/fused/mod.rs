@@ -316,7 +316,7 @@ pub(super) fn is_operand(value: &PlanValue<'_>, of: usize) -> bool {
     let operands = value.computed.map_or(&[][..], |how| how.operands);
     operands.iter().any(|operand| match operand {
         Operand::Value(position) | Operand::Shape(position) => *position as usize == of,
-        Operand::Number(_) => false,
+        Operand::Number(_) | Operand::Named { .. } => false,
     })
 }
 
@@ -327,6 +327,6 @@ pub(super) fn applies<'a>(value: &PlanValue<'a>, operator: &str) -> Option<Compu
 pub(super) fn position(operand: &Operand) -> Option<usize> {
     match operand {
         Operand::Value(position) => Some(*position as usize),
-        Operand::Shape(_) | Operand::Number(_) => None,
+        Operand::Shape(_) | Operand::Number(_) | Operand::Named { .. } => None,
     }
 }

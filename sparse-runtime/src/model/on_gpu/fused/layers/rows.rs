@@ -393,6 +393,6 @@ fn number_of(places: &mut Vec<Place>, place: Place) -> (usize, bool) {
 fn any_position(operand: &Operand) -> Option<usize> {
     match operand {
         Operand::Value(position) | Operand::Shape(position) => Some(*position as usize),
-        Operand::Number(_) => None,
+        Operand::Number(_) | Operand::Named { .. } => None,
     }
 }
