@@ -119,7 +119,7 @@ mod tests {
             || InvalidHyperparameter { rule: "sgd", name: "l1", value: -1.0, bound: "at least 0" };
         let texts = [
             printed(FormatError::Density { density: 2.0 }),
-            printed(DimsError::Missing { model, name: "d" }),
+            printed(DimsError::Unknown { model, name: "k".into(), known: "d".into() }),
             printed(ModelError::NoLoss { model }),
             printed(DataError::ZeroBatchSize),
             printed(Problem::IndexZero),
