@@ -33,7 +33,8 @@ fn ends_a_value([first, last]: &[Option<TokenTree>; 2]) -> bool {
     match (first, last) {
         (Some(TokenTree::Ident(word)), Some(TokenTree::Ident(_))) => word == "loss",
         (Some(before), Some(TokenTree::Ident(_))) => !is(before, ':') && !is(before, '|'),
-        (None, Some(TokenTree::Ident(_))) => true,
+        // The shapes of an operator stand behind a word.
+        (None, Some(TokenTree::Ident(word))) => word != "shape",
         (_, Some(TokenTree::Group(group))) => group.delimiter() == Delimiter::Parenthesis,
         _ => false,
     }

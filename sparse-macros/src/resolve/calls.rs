@@ -328,7 +328,7 @@ impl Resolver<'_> {
                     _ => format!("{message}: {value}"),
                 };
             }
-            self.error(Code::BadAttribute, name.span(), message, Some(help.into()));
+            self.error(Code::BadAttribute, name.span(), message, Some(help));
         }
         value.map(|value| (known.name, value))
     }
