@@ -107,6 +107,22 @@ graph! {
         output pred;
     }
 
+    /// Parts of a table, tables that are joined, and a penalty on the rows that are read.
+    pub model Parts {
+        dtype = f64;
+        input x: csr[n, d];
+        input ids: dense<u64>[n];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Normal { mean: 0.0, std: 1.0 };
+        param v: row_sparse[d, 3] = Normal { mean: 0.0, std: 1.0 };
+        param t: row_sparse[d, 2] = Normal { mean: 0.0, std: 1.0 };
+        let joined = embedding(ids, concat(w, t, axis = 1));
+        let pred = dot(x, slice_axis(v, axis = 1, begin = 1, end = 2)) + sum(joined, axis = 1, keepdims = true);
+        loss squared_error(pred, y);
+        loss 0.1 * sum(power(square_sum(retain(t, ids), axis = 1), 0.5));
+        output pred;
+    }
+
     /// What reads all rows, and what none.
     pub model Whole {
         dtype = f64;
@@ -267,6 +283,15 @@ fn s_functions_of_a_table_read_and_write_the_rows_of_the_batch() {
     let mut model = Functions::new(dims! { d: N_ROWS }, Seed(6)).unwrap();
     let of_ids: Expected<'_> = Some(&[0, 5]);
     check(&mut model, &batch, &[(OF_X, OF_X), (OF_X, OF_X), (of_ids, of_ids)]);
+}
+
+#[test]
+fn parts_and_joins_of_columns_read_the_rows_of_the_batch() {
+    let (x, y, ids) = (x(), y(), Dense::new([3], vec![0u64, 5, 0]).unwrap());
+    let batch = PartsBatch { x: x.view(), ids: ids.view(), y: y.view() };
+    let mut model = Parts::new(dims! { d: N_ROWS }, Seed(7)).unwrap();
+    let of_ids: Expected<'_> = Some(&[0, 5]);
+    check(&mut model, &batch, &[(of_ids, of_ids), (OF_X, OF_X), (of_ids, of_ids)]);
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use super::{infer_shapes, infer_storage, masked};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::formula::{AttributeFormula, Formula};
-use crate::ir::{Apply, AttributeValue, Attributes, Graph, Number, Place, ValueId};
+use crate::ir::{Apply, AttributeValue, Attributes, Graph, Kind, Number, Place, ValueId};
 use crate::operators::{AttributeKind, Operator};
+use crate::storage::Storage;
 
 /// What the names of a gradient formula stand for.
 pub(super) struct Scope<'a> {
@@ -184,8 +185,53 @@ pub(super) fn derived(
         graph.values[id.0].broken = true;
         return id;
     }
-    match graph.values.pop() {
-        Some(value) => infer_storage::push_inferred(graph, value, diagnostics),
-        None => id,
+    let Some(value) = graph.values.pop() else { return id };
+    let mut said = Vec::new();
+    let apply = match &value.kind {
+        Kind::Apply(apply) => Some(apply.clone()),
+        _ => None,
+    };
+    let id = infer_storage::push_inferred(graph, value, &mut said);
+    // A product without a kernel may be the transpose of one that has one.
+    let reversed = apply.filter(|_| !said.is_empty());
+    if let Some((operands, flags)) = reversed.and_then(|apply| reverse(graph, &apply)) {
+        let broken = graph.values.split_off(before);
+        let mut refused = Vec::new();
+        let product = graph.apply(operator, operands, flags, place);
+        let fits = product.0 == before
+            && infer_shapes::infer_value(graph, product).is_ok()
+            && graph.values.pop().is_some_and(|value| {
+                infer_storage::push_inferred(graph, value, &mut refused);
+                refused.is_empty()
+            });
+        if fits && graph.storage(product) == Storage::Dense {
+            return derived(
+                graph,
+                "transpose",
+                vec![product],
+                Attributes::default(),
+                place,
+                diagnostics,
+            );
+        }
+        graph.values.truncate(before);
+        graph.values.extend(broken);
     }
+    diagnostics.extend(said);
+    id
+}
+
+/// The operands and attributes of a product of two matrices whose transpose is the given one.
+fn reverse(graph: &Graph, apply: &Apply) -> Option<(Vec<ValueId>, Attributes)> {
+    let &[lhs, rhs] = &apply.operands[..] else { return None };
+    let operator = apply.operator;
+    let [of_lhs, of_rhs] = [operator.transpose_flag(0)?, operator.transpose_flag(1)?];
+    let is_matrix = |id: ValueId| graph.shape(id).len() == 2;
+    if !operator.is_associative || !is_matrix(lhs) || !is_matrix(rhs) {
+        return None;
+    }
+    let mut flags = apply.attributes.clone();
+    flags.set(of_lhs, AttributeValue::Flag(!apply.attributes.flag(of_rhs)));
+    flags.set(of_rhs, AttributeValue::Flag(!apply.attributes.flag(of_lhs)));
+    Some((vec![rhs, lhs], flags))
 }

@@ -146,7 +146,9 @@ pub const OTHERS: [&str; 22] = [
 ];
 
 /// The ways to a row_sparse value `t` of [d, 4] that is computed from parameters.
-pub const COMPUTED_ROWS: [&str; 4] = [
+pub const COMPUTED_ROWS: [&str; 5] = [
+    "g = param dense f32 [4, n] \"Ones\"\n\
+     t = dot(x, g, transpose_lhs = true, transpose_rhs = true)\n",
     "g = param dense f32 [n, 4] \"Ones\"\nt = dot(x, g, transpose_lhs = true)\n",
     "w = param row_sparse f32 [d, 4] \"Ones\"\ni = input dense u32 [m]\nt = retain(w, i)\n",
     "s = param dense f32 [d] \"Ones\"\nz = multiply(x, s)\nh = input dense f32 [n, 4]\n\
@@ -156,7 +158,7 @@ pub const COMPUTED_ROWS: [&str; 4] = [
 ];
 
 /// What is made of it.
-pub const CONTINUED_ROWS: [&str; 43] = [
+pub const CONTINUED_ROWS: [&str; 44] = [
     "l = norm(t)",
     "l = norm(t, ord = 1)",
     "p = norm(t, axis = 1)\nl = sum(p)",
@@ -168,6 +170,7 @@ pub const CONTINUED_ROWS: [&str; 43] = [
     "p = mean(t, axis = 1, keepdims = true)\nl = square_sum(p)",
     "p = square_sum(t, axis = 1)\nl = sum(p)",
     "p = square_sum(t, axis = 1)\nc = sqrt(p)\nl = sum(c)",
+    "p = square_sum(t, axis = 1)\nc = power(p, 0.5)\nl = sum(c)",
     "l = max(t)",
     "p = max(t, axis = 1)\nl = sum(p)",
     "p = min(t, axis = 0)\nl = sum(p)",
