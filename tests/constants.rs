@@ -157,7 +157,7 @@ macro_rules! scaled {
                 label y: dense[n, 1];
                 param w: row_sparse[d, 1] = Normal { mean: 0.0, std: 0.5 };
                 param b: dense[1] = Zeros;
-                let pred = (dot(x * (1.0 / $d.sqrt()), w) / $a / $b + b) / $n;
+                let pred = (dot(x * (1.0 / $d.sqrt()), w) * (1.0 / $a) / $b + b) / $n;
                 loss squared_error(pred, y);
                 output pred;
             }

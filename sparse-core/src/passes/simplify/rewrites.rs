@@ -1,6 +1,7 @@
 //! The rewrites, one row each.
 
 use super::pattern::Bindings;
+use crate::formula::{BinaryOperator, Formula};
 use crate::ir::{Graph, ValueId};
 use crate::operators::scalar;
 use crate::shapes::Dim;
@@ -131,9 +132,11 @@ pub const REWRITES: &[Rewrite] = &[
         why: "one pass over what is stored instead of two",
         bits: Bits::Rounded,
         when: |graph, given, _| {
-            let number = |name| given.value(name).and_then(|id| graph.constant_of(id));
-            let product = number("s").zip(number("t")).map(|(s, t)| s * t);
-            !graph.element().is_half() && product.is_some_and(is_moderate)
+            let number = |name| given.value(name).and_then(|id| graph.number_of(id));
+            let product = number("s")
+                .zip(number("t"))
+                .map(|(s, t)| Formula::Binary(BinaryOperator::Multiply, Box::new(s), Box::new(t)));
+            !graph.element().is_half() && product.is_some_and(|product| is_usual(&product))
         },
     },
     Rewrite {
@@ -249,7 +252,11 @@ pub(super) fn is_moderate(number: f64) -> bool {
 /// The same of a value that is a number. One with names is taken to be [moderate](is_moderate) where
 /// it is so for extents and constants of every size that models have.
 pub(super) fn is_moderate_number(graph: &Graph, id: ValueId) -> bool {
+    graph.number_of(id).is_some_and(|number| is_usual(&number))
+}
+
+/// Whether a formula is moderate for numbers of every size that models have.
+fn is_usual(formula: &Formula) -> bool {
     const SAMPLES: [f64; 4] = [1.0, 3.0, 1e3, 1e6];
-    let Some(formula) = graph.number_of(id) else { return false };
-    SAMPLES.iter().all(|sample| scalar::value(&formula, &|_| Some(*sample)).is_ok_and(is_moderate))
+    SAMPLES.iter().all(|sample| scalar::value(formula, &|_| Some(*sample)).is_ok_and(is_moderate))
 }

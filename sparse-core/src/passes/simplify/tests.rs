@@ -281,6 +281,9 @@ fn l8_a_factor_that_is_known_later_is_moved_as_a_number_is() {
     assert_eq!(applied, ["dot(scaled(x), w, transpose_lhs = false)"]);
     let (found, _) = computed("k = number crate::K\nu = divide(x, k)\no = sum(u)");
     assert!(found.contains("= sum(x)") && found.ends_with(", k): dense []"), "{found}");
+    let two = "k = number 1 / sqrt(d)\nl = number crate::L\nu = multiply(a, k)\no = multiply(u, l)";
+    let (found, _) = computed(two);
+    assert!(found.contains("number ") && found.matches("= multiply(").count() == 1, "{found}");
     // What may be beyond every number is not moved.
     let (_, applied) = computed("k = number exp(d)\nu = multiply(x, k)\no = dot(u, w)");
     assert!(applied.is_empty(), "{applied:?}");
