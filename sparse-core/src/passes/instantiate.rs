@@ -3,7 +3,9 @@
 use super::{infer_shapes, infer_storage, masked};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::formula::{AttributeFormula, Formula};
-use crate::ir::{Apply, AttributeValue, Attributes, Graph, Kind, Number, Place, ValueId};
+use crate::ir::{
+    Apply, AttributeValue, Attributes, Fallback, Graph, Kind, Number, Place, Value, ValueId,
+};
 use crate::operators::{AttributeKind, Operator};
 use crate::storage::Storage;
 
@@ -186,39 +188,36 @@ pub(super) fn derived(
         return id;
     }
     let Some(value) = graph.values.pop() else { return id };
-    let mut said = Vec::new();
-    let apply = match &value.kind {
-        Kind::Apply(apply) => Some(apply.clone()),
-        _ => None,
-    };
-    let id = infer_storage::push_inferred(graph, value, &mut said);
-    // A product without a kernel may be the transpose of one that has one.
-    let reversed = apply.filter(|_| !said.is_empty());
-    if let Some((operands, flags)) = reversed.and_then(|apply| reverse(graph, &apply)) {
-        let broken = graph.values.split_off(before);
-        let mut refused = Vec::new();
+    if let Kind::Apply(apply) = &value.kind
+        && let Some((operands, flags)) = reverse(graph, apply)
+        && !has_kernel(graph, value.clone())
+    {
         let product = graph.apply(operator, operands, flags, place);
-        let fits = product.0 == before
-            && infer_shapes::infer_value(graph, product).is_ok()
-            && graph.values.pop().is_some_and(|value| {
-                infer_storage::push_inferred(graph, value, &mut refused);
-                refused.is_empty()
-            });
-        if fits && graph.storage(product) == Storage::Dense {
-            return derived(
-                graph,
-                "transpose",
-                vec![product],
-                Attributes::default(),
-                place,
-                diagnostics,
-            );
+        let is_new = product.0 == before && infer_shapes::infer_value(graph, product).is_ok();
+        let mut product = graph.values.split_off(before);
+        if let Some(product) = product.pop().filter(|_| is_new)
+            && has_kernel(graph, product.clone())
+        {
+            let product = infer_storage::push_inferred(graph, product, diagnostics);
+            if graph.storage(product) == Storage::Dense {
+                let none = Attributes::default();
+                return derived(graph, "transpose", vec![product], none, place, diagnostics);
+            }
+            graph.values.truncate(before);
         }
-        graph.values.truncate(before);
-        graph.values.extend(broken);
     }
-    diagnostics.extend(said);
-    id
+    infer_storage::push_inferred(graph, value, diagnostics)
+}
+
+/// Whether there is a kernel for a value, which is not appended: whatever a fallback would convert.
+fn has_kernel(graph: &mut Graph, value: Value) -> bool {
+    let (before, fallback) = (graph.values.len(), graph.fallback);
+    graph.fallback = Fallback::Deny;
+    let mut refused = Vec::new();
+    infer_storage::push_inferred(graph, value, &mut refused);
+    graph.values.truncate(before);
+    graph.fallback = fallback;
+    refused.is_empty()
 }
 
 /// The operands and attributes of a product of two matrices whose transpose is the given one.

@@ -92,8 +92,10 @@ pub(crate) fn applications(
             let holds = signature.condition.is_none_or(|condition| {
                 let none = vec![None; shapes.len()];
                 let (attributes, numbers) = (&attributes, &none[..]);
-                signature.operands.contains(&Pattern::Scalar)
-                    || (condition.holds)(&Given { operator, attributes, numbers, ranks: &ranks })
+                signature.operands.contains(&Pattern::Scalar) || {
+                    let (names, ranks) = (None, &ranks[..]);
+                    (condition.holds)(&Given { operator, attributes, numbers, ranks, names })
+                }
             });
             let axes = axes && holds;
             // A csr result has rank 2, whatever its operands are.
