@@ -6,7 +6,8 @@ use crate::formula::{AttributeFormula, Formula};
 use crate::ir::{
     Apply, AttributeValue, Attributes, Fallback, Graph, Kind, Number, Place, Value, ValueId,
 };
-use crate::operators::{AttributeKind, Operator};
+use crate::operators::{self, AttributeKind, BinaryFamily, Operator};
+use crate::shapes::Dim;
 use crate::storage::Storage;
 
 /// What the names of a gradient formula stand for.
@@ -172,6 +173,10 @@ pub(super) fn derived(
         let sampled = derived(graph, at, product, flags, place, diagnostics);
         return derived(graph, name, vec![sampled, like], attributes, place, diagnostics);
     }
+    let operands = match graph.operator(name) {
+        Some(operator) => with_rows_repeated(graph, operator, operands, place, diagnostics),
+        None => operands,
+    };
     let Some(operator) = graph.operator(name) else {
         diagnostics.push(Diagnostic::new(Code::Internal, place, format!("no operator `{name}`")));
         return operands[0];
@@ -207,6 +212,45 @@ pub(super) fn derived(
         }
     }
     infer_storage::push_inferred(graph, value, diagnostics)
+}
+
+/// Of two row_sparse factors one whose rows the other's shape repeats is written out row by row: no
+/// kernel repeats rows beside rows.
+fn with_rows_repeated(
+    graph: &mut Graph,
+    operator: &Operator,
+    operands: Vec<ValueId>,
+    place: Place,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<ValueId> {
+    let are_factors =
+        matches!(operator.kind, operators::Kind::Binary(BinaryFamily::Intersection, _));
+    let &[lhs, rhs] = &operands[..] else { return operands };
+    let is_table = |id: ValueId| graph.storage(id) == Storage::RowSparse;
+    let (of_lhs, of_rhs) = (graph.shape(lhs), graph.shape(rhs));
+    if !are_factors || !is_table(lhs) || !is_table(rhs) || of_lhs == of_rhs {
+        return operands;
+    }
+    let one = |dim: &Dim| *dim == Dim::Size(1);
+    let repeats = |small: &[Dim], large: &[Dim]| {
+        let same = small.len() == large.len() && small.first() == large.first();
+        same && small.iter().zip(large).all(|(small, large)| small == large || one(small))
+    };
+    let mut repeat = |small, large| {
+        derived(
+            graph,
+            "broadcast_like",
+            vec![small, large],
+            Attributes::default(),
+            place,
+            diagnostics,
+        )
+    };
+    match (repeats(&of_lhs, &of_rhs), repeats(&of_rhs, &of_lhs)) {
+        (true, _) => vec![repeat(lhs, rhs), rhs],
+        (_, true) => vec![lhs, repeat(rhs, lhs)],
+        _ => operands,
+    }
 }
 
 /// Whether there is a kernel for a value, which is not appended: whatever a fallback would convert.

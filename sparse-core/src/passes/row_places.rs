@@ -22,17 +22,6 @@ pub(super) struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// Whether columns of a row_sparse operand are repeated to the extents that a dense operand has. The gradient of that one is a
-    /// product with them, of which there is a kernel with a dense array alone: as large as the operand.
-    fn widens_beside_dense(&self, graph: &Graph, id: ValueId, apply: &Apply) -> bool {
-        let shape = graph.shape(id);
-        let fits = |id: &ValueId| graph.shape(*id) == shape;
-        let is_dense = |id: &ValueId| graph.storage(*id) == Storage::Dense;
-        let mut operands = apply.operands.iter();
-        operands.any(|id| is_dense(id) && self.reaches[id.0] && fits(id))
-            && apply.operands.iter().any(|id| !is_dense(id) && !fits(id))
-    }
-
     /// Whether the gradient of a row_sparse result is read at some rows only.
     pub(super) fn at_rows(&self, graph: &Graph, id: ValueId, apply: &Apply) -> bool {
         let operator = apply.operator;
@@ -71,8 +60,7 @@ impl Known<'_> {
                 match operator.kind {
                     // What one of them does not store has no part in the gradient of the other.
                     Kind::Binary(BinaryFamily::Intersection, _) => {
-                        !self.widens_beside_dense(graph, id, apply)
-                            && sparse.iter().any(is_known)
+                        sparse.iter().any(is_known)
                             && sparse.iter().all(|id| is_known(id) || self.every_row[id.0])
                     }
                     _ => some && sparse.iter().all(is_known),
