@@ -213,7 +213,8 @@ mod elsewhere {
     nnz::graph! {
         use super::robust;
 
-        /// A block that comes with its tokens: what it names of Rust is that of where it is written.
+        /// A block that comes with its tokens: what it names of Rust is that of where it is
+        /// written.
         pub model Fetched {
             input x: csr[n, d];
             label y: dense[n, 1];

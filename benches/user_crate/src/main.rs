@@ -1,4 +1,5 @@
-//! The rate that a user's crate gets, over the rate of the same source with link-time optimisation and one codegen unit.
+//! The rate that a user's crate gets, over the rate of the same source with link-time optimisation
+//! and one codegen unit.
 //!
 //! ```text
 //! cargo build --release --manifest-path benches/user_crate/Cargo.toml
@@ -6,9 +7,10 @@
 //! cd benches/user_crate/target && release/user_crate --against whole/user_crate [FILTER… [ROUNDS]]
 //! ```
 //!
-//! Both programs train the same models on the same arrays, an epoch each in turn; who is first changes from round to round. Rates are
-//! medians over the rounds, ratios are medians over pairs of neighbouring rounds. A row is measured if its name contains every filter.
-//! `--rates` prints the rates of this program alone.
+//! Both programs train the same models on the same arrays, an epoch each in turn; who is first
+//! changes from round to round. Rates are medians over the rounds, ratios are medians over pairs of
+//! neighbouring rounds. A row is measured if its name contains every filter. `--rates` prints the
+//! rates of this program alone.
 
 mod models;
 mod rows;

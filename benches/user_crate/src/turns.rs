@@ -1,4 +1,5 @@
-//! Two programs in turn: each is a process that trains an epoch when it is told to, and answers with the seconds.
+//! Two programs in turn: each is a process that trains an epoch when it is told to, and answers
+//! with the seconds.
 
 #[allow(dead_code)] // Those of several threads are measured by the wall, and none is here.
 #[path = "../../ratios/src/clock.rs"]
@@ -14,7 +15,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 const ROUNDS: usize = 11;
 
-/// For each line, the name of a row, one epoch: answers with its samples a second. Another name makes another model.
+/// For each line, the name of a row, one epoch: answers with its samples a second. Another name
+/// makes another model.
 pub fn serve() -> Result<(), Box<dyn Error>> {
     let rows = rows(Box::leak(Box::new(Data::new()?)));
     let mut current: Option<(String, Epoch, usize)> = None;

@@ -101,8 +101,8 @@ impl AtPattern<'_> {
         Ok(self.call(operator, values, attributes))
     }
 
-    /// By the operator that computes the same at the places of a pattern, where it has a rule for the
-    /// operands.
+    /// By the operator that computes the same at the places of a pattern, where it has a rule for
+    /// the operands.
     fn given_places(
         &mut self,
         operator: &'static Operator,

@@ -79,8 +79,8 @@ fn is_no_larger(shape: &[Dim], than: &[Dim]) -> bool {
     })
 }
 
-/// Whether an array of a shape has an element for each of a sparse value, or for each of the rows of
-/// one that stores rows.
+/// Whether an array of a shape has an element for each of a sparse value, or for each of the rows
+/// of one that stores rows.
 fn spans(graph: &Graph, id: ValueId, shape: &[Dim]) -> bool {
     let own = graph.shape(id);
     let rows = own.first().filter(|rows| **rows != Dim::Size(1));

@@ -103,8 +103,8 @@ pub fn leave_out_read_gradients(graph: &mut Graph) {
     }
 }
 
-/// For each value whether it is a function of a row_sparse parameter, and of other row_sparse values,
-/// that acts within rows: of elements, of rows, or of the columns of them.
+/// For each value whether it is a function of a row_sparse parameter, and of other row_sparse
+/// values, that acts within rows: of elements, of rows, or of the columns of them.
 fn functions_of_tables(graph: &Graph) -> Vec<bool> {
     let mut functions: Vec<bool> = Vec::with_capacity(graph.values.len());
     for id in graph.ids() {

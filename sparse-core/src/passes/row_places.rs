@@ -1,17 +1,17 @@
 //! Computed row_sparse values whose gradients are read at some rows only.
 //!
 //! A row that such a value does not store is 0 whatever the parameters are: its gradient is
-//! multiplied by 0, or left out, further down. A row_sparse value that is the copy of a dense array,
-//! or a function of a row_sparse parameter as a whole, is none of these: each of its rows has a
-//! gradient.
+//! multiplied by 0, or left out, further down. A row_sparse value that is the copy of a dense
+//! array, or a function of a row_sparse parameter as a whole, is none of these: each of its rows
+//! has a gradient.
 
 use super::rows::{ranks, within_rows};
 use crate::ir::{Apply, Graph, ValueId};
 use crate::operators::{BinaryFamily, Kind, ResultRows, RowUse};
 use crate::storage::Storage;
 
-/// What is known of the values before. A row may be left out further up, as `row_sparse(z)` does with
-/// rows of a csr `z` whose elements a sum left out: which rows there are is another question.
+/// What is known of the values before. A row may be left out further up, as `row_sparse(z)` does
+/// with rows of a csr `z` whose elements a sum left out: which rows there are is another question.
 pub(super) struct Known<'a> {
     /// Which are computed from what is trained.
     pub(super) reaches: &'a [bool],

@@ -33,8 +33,9 @@ update_rule! {
     /// `Mᵢ` are the same for all weights, and those of steps that follow one another are added up: those of a run after `k` others count
     /// `(beta1 / √beta2)ᵏ · √beta2ᵏⁱ` times. So a row costs O(1), however many steps it has missed and however rates changed meanwhile, and is what
     /// `LazyUpdate::Dense` makes of it up to 4 units in the last place and a millionth of the distance moved. With the defaults this
-    /// is right to 1e-8 for any `v`. Where the formula may be off by more than 2⁻²², estimated as `6 · x · V² / (α · (α + x)⁴)`, as where `beta1` is near `√beta2`
-    /// (above beta2^4.5, and the root has halved), the steps are made in pieces, until nothing is left of `m`.
+    /// is right to 1e-8 for any `v`. Where the formula may be off by more than 2⁻²², estimated as
+    /// `6 · x · V² / (α · (α + x)⁴)`, as where `beta1` is near `√beta2` (above beta2^4.5, and the
+    /// root has halved), the steps are made in pieces, until nothing is left of `m`.
     ///
     /// With `weight_decay`, which the means see, there is no such form, and [`LazyUpdate::Exact`](super::LazyUpdate::Exact) is refused: `AdamW` decays
     /// weights beside its step. [`LazyUpdate::Touched`](super::LazyUpdate::Touched) changes the rows of a batch only. `t` counts steps, not the

@@ -219,8 +219,8 @@ impl<M: IdleMap, A: Float> IdleHistory<M, A> {
         self.powers.runs()
     }
 
-    /// The run of so many steps of the newest run, where these are more than are tabulated one by one, and
-    /// [none of them](IdleMap::is_spent) moves a weight any more.
+    /// The run of so many steps of the newest run, where these are more than are tabulated one by
+    /// one, and [none of them](IdleMap::is_spent) moves a weight any more.
     #[inline(never)]
     pub fn newest_spent_run(&self, count: u64) -> Option<MeanRun<A>> {
         self.powers.spent_run(count)

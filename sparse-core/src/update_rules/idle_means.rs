@@ -71,9 +71,11 @@ impl MeanMap {
         }
     }
 
-    /// The same in the numbers of the weights: `is_near` says that the steps of any run that count are [near its start](are_near).
+    /// The same in the numbers of the weights: `is_near` says that the steps of any run that count
+    /// are [near its start](are_near).
     pub(super) fn as_run<T: Float>(&self, is_near: bool) -> MeanRun<T> {
-        /// The error of two places is `6 · x · V² / (α · (α + x)⁴)`, which is largest at `x = α / 3`: this of `V² / α⁴`.
+        /// The error of two places is `6 · x · V² / (α · (α + x)⁴)`, which is largest where `x` is
+        /// `α / 3`: this of `V² / α⁴`.
         const LARGEST_ERROR: f64 = 6.0 * 27.0 / 256.0;
         let still = MeanRun::still(self.scale, [self.decays[1], self.root * self.root]);
         let [sum, first, ..] = self.moments;
@@ -103,8 +105,8 @@ impl MeanMap {
         }
     }
 
-    /// What is taken off a weight with this mean and the root of its mean square, by two places; `None` where that may be wrong by more than
-    /// [`TOLERANCE`].
+    /// What is taken off a weight with this mean and the root of its mean square, by two places;
+    /// `None` where that may be wrong by more than [`TOLERANCE`].
     #[cold]
     #[inline(never)]
     fn moved(&self, mean: f64, root: f64, epsilon: f64, is_near: bool) -> Option<f64> {
@@ -164,7 +166,8 @@ pub(super) struct Along {
 }
 
 impl Along {
-    /// Makes a run of idle steps by two places. False, and nothing done, where it is to be made in pieces.
+    /// Makes a run of idle steps by two places. False, and nothing done, where it is to be made in
+    /// pieces.
     #[inline(always)]
     pub(super) fn try_run(&mut self, map: &MeanMap) -> bool {
         let scaled = map.scale * self.weight;

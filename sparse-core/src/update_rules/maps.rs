@@ -60,14 +60,15 @@ pub trait IdleMap: Copy + PartialEq + Debug + Send + Sync + 'static {
     /// True where [`run`](Self::run) may be one that rows are settled by.
     const HAS_RUNS: bool = false;
 
-    /// The map in the few numbers that most rows are settled by. `one` is the map of the first of its steps.
+    /// The map in the few numbers that most rows are settled by. `one` is the map of the first of
+    /// its steps.
     fn run<A: Float>(&self, one: &Self) -> MeanRun<A> {
         let _ = one;
         MeanRun::never()
     }
 
-    /// Whether steps after these, with the same map each, move no weight any further: then the [runs](Self::run) of more
-    /// of them differ in what they make of the state alone.
+    /// Whether steps after these, with the same map each, move no weight any further: then the
+    /// [runs](Self::run) of more of them differ in what they make of the state alone.
     fn is_spent(&self) -> bool {
         false
     }

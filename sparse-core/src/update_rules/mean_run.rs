@@ -2,8 +2,8 @@
 
 use crate::element::Float;
 
-/// What a [`MeanMap`](super::MeanMap) does, in the numbers of the weights, each rounded once, and in half a line of the cache: a loop over
-/// rows looks one up for each of them.
+/// What a [`MeanMap`](super::MeanMap) does, in the numbers of the weights, each rounded once, and
+/// in half a line of the cache: a loop over rows looks one up for each of them.
 ///
 /// ```text
 /// A = place - spread · √v / (far · √v + epsilon)
@@ -24,7 +24,8 @@ pub struct MeanRun<T> {
     pub spread: T,
     /// `α + T / V`.
     pub far: T,
-    /// The least `√v`, in units of `epsilon`, for which two places are enough; NaN where they never are.
+    /// The least `√v`, in units of `epsilon`, for which two places are enough; NaN where they never
+    /// are.
     pub least_root: T,
     /// What the mean is multiplied with.
     pub of_mean: T,

@@ -439,8 +439,8 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
         true
     }
 
-    /// Makes a [run](IdleMap::run), to the bits of [`try_idle`](Self::try_idle) by its map. False, and nothing done,
-    /// of a weight that this is not right for.
+    /// Makes a [run](IdleMap::run), to the bits of [`try_idle`](Self::try_idle) by its map. False,
+    /// and nothing done, of a weight that this is not right for.
     #[inline(always)]
     fn try_run(&self, run: &MeanRun<T>, weight: &mut T, state: &mut Self::State) -> bool {
         let _ = (run, weight, state);

@@ -9,8 +9,8 @@ use crate::element::Float;
 pub(super) struct Powers<M, A> {
     /// `digits[k][d - 1]` is the power `d · DIGIT^k`.
     digits: Vec<Vec<M>>,
-    /// The lowest digits, from the power 0 on, as [runs](IdleMap::run); none of a map that has none. Behind them that of the power `DIGIT`, if
-    /// it is [spent](IdleMap::is_spent).
+    /// The lowest digits, from the power 0 on, as [runs](IdleMap::run); none of a map that has
+    /// none. Behind them that of the power `DIGIT`, if it is [spent](IdleMap::is_spent).
     runs: Vec<MeanRun<A>>,
     /// The [roots](IdleMap::root) of the powers `d · DIGIT^k`, from `d = 0` on.
     roots: [Vec<f64>; 2],
@@ -70,13 +70,15 @@ impl<A: Float> Scalars<A> {
     }
 }
 
-/// Powers of a map as [runs](IdleMap::run): the first ones, and what becomes of a mean square by any.
+/// Powers of a map as [runs](IdleMap::run): the first ones, and what becomes of a mean square by
+/// any.
 #[derive(Clone, Copy, Debug)]
 pub struct Runs<'a, A> {
-    /// The powers 0 to 1023, as far as they were reached, and that of 1024 and more but for what it makes of a mean square, if it
-    /// moves weights as they all do.
+    /// The powers 0 to 1023, as far as they were reached, and that of 1024 and more but for what it
+    /// makes of a mean square, if it moves weights as they all do.
     pub first: &'a [MeanRun<A>],
-    /// What the powers `0, 1, …` multiply the root of the mean square with, as far as [`first`](Self::first).
+    /// What the powers `0, 1, …` multiply the root of the mean square with, as far as
+    /// [`first`](Self::first).
     pub low: &'a [f64],
     /// The same of the powers `0, 1024, …`; none where not all of them move weights alike.
     pub high: &'a [f64],
@@ -95,7 +97,8 @@ impl<A: Float> Runs<'_, A> {
         }
     }
 
-    /// A power below [those known](Self::known), but for what those from 1024 on make of a mean that they leave something of.
+    /// A power below [those known](Self::known), but for what those from 1024 on make of a mean
+    /// that they leave something of.
     #[inline(always)]
     pub fn of(&self, count: u64) -> Option<MeanRun<A>> {
         let run = *self.first.get(count.min(DIGIT) as usize)?;
@@ -185,7 +188,8 @@ impl<M: IdleMap, A: Float> Powers<M, A> {
         Runs { first: &self.runs, low, high }
     }
 
-    /// The run of a power from 1024 on, where that is [spent](IdleMap::is_spent): that of [`of`](Self::of) the same power, for less.
+    /// The run of a power from 1024 on, where that is [spent](IdleMap::is_spent): that of
+    /// [`of`](Self::of) the same power, for less.
     #[inline]
     pub(super) fn spent_run(&self, count: u64) -> Option<MeanRun<A>> {
         let run = self.runs().of(count)?;

@@ -205,8 +205,8 @@ pub const CONTINUED_ROWS: [&str; 44] = [
     "c = multiply(t, 2)\ng1 = subtract(t, c)\nl = norm(g1)",
 ];
 
-/// Models of all sorts, of the data above: `i` and `j` are ids of samples, `x` is a csr, `k` has four
-/// columns.
+/// Models of all sorts, of the data above: `i` and `j` are ids of samples, `x` is a csr, `k` has
+/// four columns.
 pub const MODELS: [&str; 22] = [
     // Two tables, and a second-order term by hand.
     "w = param row_sparse f32 [d, 1] \"\"\nv = param row_sparse f32 [d, 4] \"\"\na = dot(x, w)\nb = dot(x, v)\nc = square(b)\n\

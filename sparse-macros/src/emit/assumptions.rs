@@ -29,7 +29,8 @@ pub(super) fn assumptions(
 }
 
 /// ```text
-/// const _: () = assert!((if 0.0 < crate::DELTA as f64 { 1.0 } else { 0.0 }) != 0.0, "[NNZ0212] `huber` needs …");
+/// const _: () = assert!((if 0.0 < crate::DELTA as f64 { 1.0 } else { 0.0 }) != 0.0, "[NNZ0212]
+/// `huber` needs …");
 /// ```
 fn condition(emit: &Emit<'_>, condition: &NumberCondition, report: &Report) -> Option<TokenStream> {
     let NumberCondition { condition, text, place } = condition;

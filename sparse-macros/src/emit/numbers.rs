@@ -13,7 +13,8 @@ use sparse_core::storage::Storage;
 /// terms of `__extents` and `__batch`. For `x / (n as f64)`
 ///
 /// ```text
-/// let __number_3: f32 = <f32 as Float>::of({ use {Float as _, …}; type __N = f64; (__batch.x.n_rows() as f64) });
+/// let __number_3: f32 = <f32 as Float>::of({ use {Float as _, …}; type __N = f64;
+/// (__batch.x.n_rows() as f64) });
 /// ```
 pub(super) fn variables(emit: &Emit<'_>) -> TokenStream {
     let (rt, element) = (&emit.rt, &emit.element);

@@ -40,8 +40,9 @@ pub(crate) fn gpu_kernels() -> TokenStream {
     }
 }
 
-/// One function serves all results of a rule and its patterns: it is generic in them. What lends its shape is given as that, unless the
-/// result has its pattern: it is the only csr of a rule whose result is one, or lends its rows.
+/// One function serves all results of a rule and its patterns: it is generic in them. What lends
+/// its shape is given as that, unless the result has its pattern: it is the only csr of a rule
+/// whose result is one, or lends its rows.
 fn arm(kernel: &Kernel) -> TokenStream {
     let Kernel { operator, signature, .. } = kernel;
     let patterns = || signature.operands.iter().enumerate();

@@ -28,7 +28,8 @@ use sparse_core::element::Float;
 /// use sparse_runtime::training::predict;
 ///
 /// /// The forecasts for what comes after the training data, 32 samples a step.
-/// fn forecast<M: Model>(model: &mut M, next: &impl DataSource<M::Element>) -> sparse_runtime::Result<Vec<M::Element>> {
+/// fn forecast<M: Model>(model: &mut M, next: &impl DataSource<M::Element>) ->
+/// sparse_runtime::Result<Vec<M::Element>> {
 ///     Ok(predict(model, &InSequence(next), 32)?.values().to_vec())
 /// }
 /// ```

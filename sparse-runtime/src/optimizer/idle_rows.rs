@@ -36,8 +36,8 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         unsafe { self.change_each(row, idle) };
     }
 
-    /// What idle steps do to a row, as a [run](sparse_core::update_rules::IdleMap::run); `otherwise` makes them on a weight
-    /// that this is not right for.
+    /// What idle steps do to a row, as a [run](sparse_core::update_rules::IdleMap::run);
+    /// `otherwise` makes them on a weight that this is not right for.
     ///
     /// # Safety
     ///

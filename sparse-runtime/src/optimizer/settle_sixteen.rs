@@ -1,8 +1,10 @@
-//! Catching up with rows of one weight along a mean, sixteen at a time: roots and quotients of sixteen numbers cost what those of one do.
+//! Catching up with rows of one weight along a mean, sixteen at a time: roots and quotients of
+//! sixteen numbers cost what those of one do.
 //!
 //! Each row gets the bits that it gets by itself: a lane does what scalar code would.
 
-// Iterators and closures are functions of their own, which have no vectors where they are not inlined.
+// Iterators and closures are functions of their own, which have no vectors where they are not
+// inlined.
 #![allow(clippy::needless_range_loop)]
 
 use super::cursor::RowCursor;
@@ -23,8 +25,8 @@ const BLOCK: usize = 4;
 const _: () = assert!(size_of::<MeanRun<f32>>() == 2 * BLOCK * size_of::<f32>());
 
 impl<R: UpdateRule, T: Float> Settling<'_, R, T> {
-    /// [Settles](Self::settle) rows; says how many, which are the first ones. The others, and those of other types, processors and rules,
-    /// are left to be settled one by one.
+    /// [Settles](Self::settle) rows; says how many, which are the first ones. The others, and those
+    /// of other types, processors and rules, are left to be settled one by one.
     ///
     /// # Safety
     ///
@@ -50,15 +52,15 @@ impl<R: UpdateRule, T: Float> Settling<'_, R, T> {
         if !of_one || ids.len() < FEWEST || !divides_in_sixteens() {
             return 0;
         }
-        // SAFETY: the processor has the instructions; a row is a block of four numbers of four bytes,
-        // the last of which says up to where it is settled; the caller promises the rows.
+        // SAFETY: the processor has the instructions; a row is a block of four numbers of four
+        // bytes, the last of which says up to where it is settled; the caller promises the rows.
         unsafe { self.settle_groups(cursor, ids, updated) }
     }
 
     /// # Safety
     ///
-    /// As there; the processor has AVX-512, elements are `f32`, and the cursor's rows are blocks of [`BLOCK`] numbers, the last of which is that
-    /// of [`last`](Settling::last).
+    /// As there; the processor has AVX-512, elements are `f32`, and the cursor's rows are blocks of
+    /// [`BLOCK`] numbers, the last of which is that of [`last`](Settling::last).
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,popcnt")]
     unsafe fn settle_groups<K: UpdateKind, I: ColumnId>(
         &mut self,
@@ -110,8 +112,8 @@ impl<R: UpdateRule, T: Float> Settling<'_, R, T> {
             let mut halves = [[std::ptr::null_mut::<f32>(); TOGETHER]; 2];
             for lane in 0..TOGETHER {
                 let steps = missed[lane] as usize;
-                // SAFETY: `steps` is below what is known: there is a run for each below 1024, and one
-                // for all others; a root for each digit.
+                // SAFETY: `steps` is below what is known: there is a run for each below 1024, and
+                // one for all others; a root for each digit.
                 unsafe {
                     let run = runs.first.as_ptr().add(steps.min(digit));
                     halves[0][lane] = run.cast::<f32>().cast_mut();
@@ -185,8 +187,8 @@ mod tests {
     const N_ROWS: usize = 3000;
     const N_STEPS: usize = 9000;
 
-    /// The bits of weights after steps of some rows each: frequent ones, and rows that have missed thousands. The gradient of a column is that of
-    /// the row times its `scale`.
+    /// The bits of weights after steps of some rows each: frequent ones, and rows that have missed
+    /// thousands. The gradient of a column is that of the row times its `scale`.
     fn train<R: UpdateRule>(rule: &R, together: bool, scales: &[f32]) -> Vec<Vec<u32>> {
         let row_size = scales.len();
         let spec = ParameterSpec::new("w", N_ROWS, row_size, Some(Storage::RowSparse));

@@ -509,7 +509,8 @@ impl<'a, R: UpdateRule, T: Float> Missed<'a, R, T> {
         Gap::Long
     }
 
-    /// The [run](IdleMap::run) of the steps that a row has missed of which this is `last`, where it is tabulated.
+    /// The [run](IdleMap::run) of the steps that a row has missed of which this is `last`, where it
+    /// is tabulated.
     #[inline(always)]
     pub(super) fn tabulated_run(self, last: u32) -> Option<&'a MeanRun<T::Accumulator>> {
         // Of a row that is ahead of this step, more than are tabulated.
@@ -529,7 +530,8 @@ impl<'a, R: UpdateRule, T: Float> Missed<'a, R, T> {
         self.history.newest_spent_run(u64::from(self.now - last))
     }
 
-    /// The runs of the newest steps, and the `last` of a row above which it may have missed none but those.
+    /// The runs of the newest steps, and the `last` of a row above which it may have missed none
+    /// but those.
     #[inline(always)]
     pub(super) fn runs(self) -> (Runs<'a, T::Accumulator>, u32) {
         (self.history.newest_runs(), self.first)

@@ -3,7 +3,8 @@
 //!
 //! Each row gets the bits of an update by itself: a lane does what scalar code would.
 
-// Iterators and closures are functions of their own, which have no vectors where they are not inlined.
+// Iterators and closures are functions of their own, which have no vectors where they are not
+// inlined.
 #![allow(clippy::needless_range_loop)]
 
 use super::cursor::RowCursor;
@@ -168,7 +169,8 @@ pub(super) unsafe fn turn_back<const N: usize, T: Float>(
     }
 }
 
-/// The pairs of the blocks `at` and `at + 1` of each quarter of the sixteen, a quarter of the vector each.
+/// The pairs of the blocks `at` and `at + 1` of each quarter of the sixteen, a quarter of the
+/// vector each.
 ///
 /// # Safety
 ///

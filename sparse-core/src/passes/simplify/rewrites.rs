@@ -249,8 +249,8 @@ pub(super) fn is_moderate(number: f64) -> bool {
     (number as f32).is_normal()
 }
 
-/// The same of a value that is a number. One with names is taken to be [moderate](is_moderate) where
-/// it is so for extents and constants of every size that models have.
+/// The same of a value that is a number. One with names is taken to be [moderate](is_moderate)
+/// where it is so for extents and constants of every size that models have.
 pub(super) fn is_moderate_number(graph: &Graph, id: ValueId) -> bool {
     graph.number_of(id).is_some_and(|number| is_usual(&number))
 }

@@ -1,4 +1,5 @@
-//! Repetition to a larger shape at the places that a csr or a row_sparse array stores. O(stored elements).
+//! Repetition to a larger shape at the places that a csr or a row_sparse array stores. O(stored
+//! elements).
 
 pub mod cpu;
 #[cfg(feature = "cuda")]
