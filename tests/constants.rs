@@ -304,10 +304,10 @@ fn l8_constants_that_are_numbers_are_numbers_in_initializers() {
 fn l8_ids_stay_below_a_constant_of_rust() {
     let mut model = Hot::new(dims! {}, Seed(1)).unwrap();
     let ids = Dense::new([2], vec![0_u32, 3]).unwrap();
-    let outputs = model.forward(&HotBatch { ids: ids.view().into() }).unwrap();
+    let outputs = model.forward(&HotBatch { ids: ids.view() }).unwrap();
     assert_eq!(outputs.hot.shape(), [2, 4].into());
     let beyond = Dense::new([2], vec![0_u32, 4]).unwrap();
-    let error = model.forward(&HotBatch { ids: beyond.view().into() }).unwrap_err();
+    let error = model.forward(&HotBatch { ids: beyond.view() }).unwrap_err();
     assert!(error.to_string().contains('4'), "{error}");
 }
 

@@ -107,7 +107,8 @@ fn holds(lines: &str, numbers: Numbers) {
         let name = graph.label(id);
         let gradient = dense(found.gradient(&name).expect(&text));
         let Some(Array::Dense(parameter)) = inputs.get(&name) else { panic!("{text}") };
-        for place in 0..parameter.values().len() {
+        assert_eq!(gradient.len(), parameter.values().len(), "{text}");
+        for (place, exact) in gradient.into_iter().enumerate() {
             let at = |step: f64| {
                 let (mut inputs, mut moved) = (inputs.clone(), parameter.clone());
                 moved.values_mut()[place] += step;
@@ -115,7 +116,6 @@ fn holds(lines: &str, numbers: Numbers) {
                 evaluate(&compiled, &inputs).unwrap().loss()
             };
             let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
-            let exact = gradient[place];
             assert!(
                 (slope - exact).abs() <= 1e-6 * (1.0 + slope.abs()),
                 "element {place} of the gradient of `{name}` is {exact}, not {slope}: {text}"

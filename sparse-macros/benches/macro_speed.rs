@@ -7,6 +7,8 @@
 //! A proc-macro crate exports macros only, so that its modules are compiled into this program as they are.
 #![allow(dead_code, missing_docs, unreachable_pub, unused_imports)]
 
+#[path = "../src/arithmetic.rs"]
+mod arithmetic;
 #[path = "../src/ast.rs"]
 mod ast;
 #[path = "../src/emit/mod.rs"]
