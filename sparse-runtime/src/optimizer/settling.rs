@@ -52,6 +52,10 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
         if !self.settles::<K>() {
             return;
         }
+        if IdleOf::<R, T>::HAS_RUNS {
+            // SAFETY: promised by the caller.
+            return unsafe { self.settle_apart(cursor, row, updated) };
+        }
         // SAFETY: promised by the caller.
         unsafe { self.settle_by(self.missed, cursor, row, updated) };
     }
@@ -212,7 +216,6 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
     /// # Safety
     ///
     /// As there, of rows that settle.
-    #[cold]
     #[inline(never)]
     pub(super) unsafe fn settle_apart<K: UpdateKind>(
         &mut self,
@@ -276,6 +279,10 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
         if !self.settles::<K>() {
             return;
         }
+        if IdleOf::<R, T>::HAS_RUNS {
+            // SAFETY: promised by the caller.
+            return unsafe { self.reborrow().settle_each_apart(cursor, ids, updated) };
+        }
         if let [id] = ids {
             // SAFETY: promised by the caller.
             return unsafe { self.settle(cursor, id.at(), updated) };
@@ -290,14 +297,33 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
             return;
         }
         let known = Missed { scalars: &[], ..self.missed };
+        for id in ids {
+            // SAFETY: promised by the caller.
+            unsafe { self.settle_by(known, cursor, id.at(), updated) };
+        }
+    }
+
+    /// [`settle_each`](Self::settle_each) by [runs](IdleMap::run), by value and not in line: a loop whose rows miss nothing
+    /// keeps its registers and its vectors.
+    ///
+    /// # Safety
+    ///
+    /// As there, of rows that settle.
+    #[inline(never)]
+    unsafe fn settle_each_apart<K: UpdateKind, I: ColumnId>(
+        mut self,
+        cursor: RowCursor<'_, R, T, K>,
+        ids: &[I],
+        updated: bool,
+    ) {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: promised by the caller; rows settle, as asked above.
+        // SAFETY: promised by the caller.
         let done = unsafe { self.settle_sixteens(cursor, ids, updated) };
         #[cfg(not(target_arch = "x86_64"))]
         let done = 0;
         for id in &ids[done..] {
             // SAFETY: promised by the caller.
-            unsafe { self.settle_by(known, cursor, id.at(), updated) };
+            unsafe { self.settle_by(self.missed, cursor, id.at(), updated) };
         }
     }
 
@@ -465,25 +491,9 @@ impl<'a, R: UpdateRule, T: Float> Missed<'a, R, T> {
             return Gap::Short;
         }
         if IdleOf::<R, T>::HAS_RUNS && last > self.first {
-            if last >= self.now {
-                return Gap::None;
-            }
-            let long;
-            let run = match self.tabulated_run(last) {
-                Some(run) => Some(run),
-                None => {
-                    long = self.spent_run(last);
-                    long.as_ref()
-                }
-            };
-            if let Some(run) = run {
-                // SAFETY: promised by the caller.
-                unsafe {
-                    cursor.idle_by_run(row, run, |weight, state| {
-                        self.make_one(&cursor.step, last - 1, weight, state);
-                    });
-                }
-                return Gap::Short;
+            // SAFETY: promised by the caller.
+            if let Some(gap) = unsafe { self.settle_by_run(cursor, row, last) } {
+                return gap;
             }
         }
         // 1 less than the steps missed: no power where there are none.
@@ -507,6 +517,39 @@ impl<'a, R: UpdateRule, T: Float> Missed<'a, R, T> {
         // SAFETY: promised by the caller.
         unsafe { self.make(cursor, row, &map, settled) };
         Gap::Long
+    }
+
+    /// [`settle`](Self::settle) by a [run](IdleMap::run) of the newest steps; `None`, and nothing done, where
+    /// none is known.
+    ///
+    /// # Safety
+    ///
+    /// As there; `last` is above that of the newest run's first step.
+    #[inline(always)]
+    unsafe fn settle_by_run<K: UpdateKind>(
+        self,
+        cursor: RowCursor<'_, R, T, K>,
+        row: usize,
+        last: u32,
+    ) -> Option<Gap> {
+        if last >= self.now {
+            return Some(Gap::None);
+        }
+        let long;
+        let run = match self.tabulated_run(last) {
+            Some(run) => run,
+            None => {
+                long = self.spent_run(last)?;
+                &long
+            }
+        };
+        // SAFETY: promised by the caller.
+        unsafe {
+            cursor.idle_by_run(row, run, |weight, state| {
+                self.make_one(&cursor.step, last - 1, weight, state);
+            });
+        }
+        Some(Gap::Short)
     }
 
     /// The [run](IdleMap::run) of the steps that a row has missed of which this is `last`, where it
