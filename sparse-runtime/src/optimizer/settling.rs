@@ -303,8 +303,8 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
         }
     }
 
-    /// [`settle_each`](Self::settle_each) by [runs](IdleMap::run), by value and not in line: a loop whose rows miss nothing
-    /// keeps its registers and its vectors.
+    /// [`settle_each`](Self::settle_each) by [runs](IdleMap::run), by value and not in line: a loop
+    /// whose rows miss nothing keeps its registers and its vectors.
     ///
     /// # Safety
     ///
@@ -519,8 +519,8 @@ impl<'a, R: UpdateRule, T: Float> Missed<'a, R, T> {
         Gap::Long
     }
 
-    /// [`settle`](Self::settle) by a [run](IdleMap::run) of the newest steps; `None`, and nothing done, where
-    /// none is known.
+    /// [`settle`](Self::settle) by a [run](IdleMap::run) of the newest steps; `None`, and nothing
+    /// done, where none is known.
     ///
     /// # Safety
     ///
