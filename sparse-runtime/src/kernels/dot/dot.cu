@@ -72,8 +72,8 @@ extern "C" __global__ void at_pattern(const u64 *__restrict__ starts, const u64 
     }
 }
 
-// The same at the rows that an array stores: each element is the product of a row of the left side and one of the right. `rows` has their
-// numbers, nothing where all are stored.
+// The same at the rows that an array stores: each element is the product of a row of the left side
+// and one of the right. `rows` has their numbers, nothing where all are stored.
 extern "C" __global__ void at_rows(const u64 *__restrict__ rows, const REAL *__restrict__ left, u64 left_row, u64 left_column,
                                    const REAL *__restrict__ right, u64 row_step, u64 column_step, u64 n_summed,
                                    u64 n_columns, REAL *__restrict__ out, u64 n) {
@@ -86,8 +86,8 @@ extern "C" __global__ void at_rows(const u64 *__restrict__ rows, const REAL *__r
     out[at] = sum;
 }
 
-// The product at the entries of a csr by the rows of the right side that are stored, over which is summed: `rows` has their
-// numbers.
+// The product at the entries of a csr by the rows of the right side that are stored, over which is
+// summed: `rows` has their numbers.
 extern "C" __global__ void at_pattern_by_stored_rows(const u64 *__restrict__ starts, const u64 *__restrict__ ends,
                                                      const ID *__restrict__ columns, const REAL *__restrict__ left,
                                                      u64 left_row, u64 left_column, const u64 *__restrict__ rows,
