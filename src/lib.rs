@@ -31,12 +31,6 @@ pub mod prelude {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::device::Cpu;
-    pub use crate::emitted::{
-        check_at_zero, check_batch_size, check_extent, check_features, check_ids, check_label,
-        check_rank, check_result, debug_model, log_plan, measure_csr, measure_dense, measure_ids,
-        measure_row_sparse, plan, same_parameter, scalar_of, shape_of, typed_ids,
-        warn_of_fallbacks,
-    };
     pub use crate::formats::{
         Csr, CsrView, Dense, DenseView, IdsView, RowSparse, RowSparseView, Shape,
     };
@@ -47,6 +41,12 @@ pub mod __private {
     pub use crate::layers;
     pub use crate::linear;
     pub use crate::lookups;
+    pub use crate::macro_support::{
+        check_at_zero, check_batch_size, check_extent, check_features, check_ids, check_label,
+        check_rank, check_result, debug_model, log_plan, measure_csr, measure_dense, measure_ids,
+        measure_row_sparse, plan, same_parameter, scalar_of, shape_of, typed_ids,
+        warn_of_fallbacks,
+    };
     pub use crate::model::{
         BatchSource, Dims, Extent, GradientMut, InputInfo, InputRole, InputView, LabelKind,
         MakeTable, Model, ModelError, OutputInfo, Parameter, ParameterInfo, ParameterMut,

@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn no_public_error_derives_debug() {
         let mut folders = vec![
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("."),
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../sparse-core/src"),
         ];
         let (mut found, mut derived) = (0, Vec::new());

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::formats::{CsrView, DenseView, FormatError, IdsView, Shape};
 use crate::model::{BatchSource, Dims, Extent, InputRole, Model, ModelError, ParameterInfo};
-use crate::table::Table;
+use crate::parameter_memory::Table;
 use crate::training::checkpoint;
 use sparse_core::element::Float;
 use sparse_core::storage::{ElementType, Storage};

@@ -1,0 +1,193 @@
+//! Room behind the rows read so far, which several threads divide among themselves and fill.
+
+use super::parse::{Rows, widened};
+use crate::formats::ColumnIds;
+use crate::huge_pages::{LARGE_PAGE, map};
+use sparse_core::element::Float;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+/// Room for rows.
+pub(super) struct Room<'a, T> {
+    labels: &'a mut [MaybeUninit<T>],
+    /// Where rows end.
+    indptr: &'a mut [MaybeUninit<u64>],
+    columns: Columns<'a>,
+    values: &'a mut [MaybeUninit<T>],
+    /// The entries of all rows before.
+    entries_before: usize,
+    /// What the first feature is called, or taken to be.
+    first: u64,
+}
+
+enum Columns<'a> {
+    U32(&'a mut [MaybeUninit<u32>]),
+    U64(&'a mut [MaybeUninit<u64>]),
+}
+
+/// The rows and entries of the part of a room that is taken, from its start.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Taken {
+    pub(super) rows: usize,
+    pub(super) entries: usize,
+}
+
+impl<T: Float> Rows<T> {
+    /// All the room that there is without growing.
+    pub(super) fn room(&mut self) -> Room<'_, T> {
+        Room {
+            labels: self.labels.spare_capacity_mut(),
+            indptr: self.indptr.spare_capacity_mut(),
+            columns: match &mut self.columns {
+                ColumnIds::U32(columns) => Columns::U32(columns.spare_capacity_mut()),
+                ColumnIds::U64(columns) => Columns::U64(columns.spare_capacity_mut()),
+            },
+            entries_before: self.values.len(),
+            values: self.values.spare_capacity_mut(),
+            first: self.first,
+        }
+    }
+
+    /// Makes what was written to the room a part of the rows.
+    ///
+    /// # Safety
+    ///
+    /// The room has so many rows and entries, and all of that was [written](Room::fill).
+    pub(super) unsafe fn extend_into_room(&mut self, taken: Taken) {
+        let Taken { rows, entries } = taken;
+        // SAFETY: as the caller says.
+        unsafe {
+            self.labels.set_len(self.labels.len() + rows);
+            self.indptr.set_len(self.indptr.len() + rows);
+            self.values.set_len(self.values.len() + entries);
+            match &mut self.columns {
+                ColumnIds::U32(columns) => columns.set_len(columns.len() + entries),
+                ColumnIds::U64(columns) => columns.set_len(columns.len() + entries),
+            }
+        }
+    }
+}
+
+/// The pages of a room, mapped ahead of those who fill it.
+pub(super) struct Pages([Array; 4]);
+
+/// An array of a room.
+struct Array {
+    /// The addresses that are not mapped.
+    rest: Range<usize>,
+    start: usize,
+    element: usize,
+    is_of_entries: bool,
+}
+
+impl Pages {
+    /// Maps what follows the part of the room that is taken.
+    pub(super) fn map_behind(&mut self, taken: Taken) {
+        for array in &mut self.0 {
+            let n = if array.is_of_entries { taken.entries } else { taken.rows };
+            let wanted = array.start + n * array.element + LARGE_PAGE;
+            if wanted > array.rest.start && !array.rest.is_empty() {
+                let end = (wanted + LARGE_PAGE).min(array.rest.end);
+                map(array.rest.start..end);
+                array.rest.start = end;
+            }
+        }
+    }
+}
+
+impl<'a, T: Float> Room<'a, T> {
+    /// The pages of all of it.
+    pub(super) fn pages(&self) -> Pages {
+        fn array<U>(room: &[U], is_of_entries: bool) -> Array {
+            let start = room.as_ptr().addr();
+            let rest = start..start + size_of_val(room);
+            Array { rest, start, element: size_of::<U>(), is_of_entries }
+        }
+        let columns = match &self.columns {
+            Columns::U32(columns) => array(columns, true),
+            Columns::U64(columns) => array(columns, true),
+        };
+        Pages([
+            array(self.labels, false),
+            array(self.indptr, false),
+            columns,
+            array(self.values, true),
+        ])
+    }
+
+    /// The rows and entries there is room for.
+    fn size(&self) -> Taken {
+        let columns = match &self.columns {
+            Columns::U32(columns) => columns.len(),
+            Columns::U64(columns) => columns.len(),
+        };
+        Taken {
+            rows: self.labels.len().min(self.indptr.len()),
+            entries: self.values.len().min(columns),
+        }
+    }
+
+    /// Takes room for some rows from the start. `None` if it is too small, or its columns too narrow.
+    pub(super) fn take_for(&mut self, rows: &Rows<T>) -> Option<(Room<'a, T>, Taken)> {
+        let (size, taken) = (self.size(), rows.size());
+        if taken.rows > size.rows || taken.entries > size.entries {
+            return None;
+        }
+        if let (Columns::U32(_), ColumnIds::U64(_)) = (&self.columns, &rows.columns) {
+            return None;
+        }
+        let room = Room {
+            labels: split(&mut self.labels, taken.rows),
+            indptr: split(&mut self.indptr, taken.rows),
+            columns: match &mut self.columns {
+                Columns::U32(columns) => Columns::U32(split(columns, taken.entries)),
+                Columns::U64(columns) => Columns::U64(split(columns, taken.entries)),
+            },
+            values: split(&mut self.values, taken.entries),
+            entries_before: self.entries_before,
+            first: self.first,
+        };
+        self.entries_before += taken.entries;
+        Some((room, taken))
+    }
+
+    /// Writes the rows that this was [taken for](Room::take_for), which are emptied.
+    ///
+    /// # Panics
+    ///
+    /// If they have another size.
+    pub(super) fn fill(self, rows: &mut Rows<T>) {
+        copy(self.labels, &rows.labels);
+        assert_eq!(self.indptr.len() + 1, rows.indptr.len(), "room for as many rows");
+        for (end, own) in self.indptr.iter_mut().zip(&rows.indptr[1..]) {
+            end.write(self.entries_before as u64 + own);
+        }
+        copy(self.values, &rows.values);
+        match (self.columns, &rows.columns) {
+            (Columns::U32(room), ColumnIds::U32(columns)) => copy(room, columns),
+            (Columns::U64(room), ColumnIds::U64(columns)) => copy(room, columns),
+            (Columns::U64(room), ColumnIds::U32(columns)) => {
+                assert_eq!(room.len(), columns.len(), "room for as many columns");
+                for (to, column) in room.iter_mut().zip(columns) {
+                    to.write(widened(*column, self.first));
+                }
+            }
+            (Columns::U32(_), ColumnIds::U64(_)) => unreachable!("no room was taken for these"),
+        }
+        rows.clear();
+    }
+}
+
+/// Takes so many elements from the start.
+fn split<'a, U>(rest: &mut &'a mut [U], len: usize) -> &'a mut [U] {
+    let (head, tail) = std::mem::take(rest).split_at_mut(len);
+    *rest = tail;
+    head
+}
+
+fn copy<U: Copy>(room: &mut [MaybeUninit<U>], elements: &[U]) {
+    assert_eq!(room.len(), elements.len(), "room for as many elements");
+    for (to, element) in room.iter_mut().zip(elements) {
+        to.write(*element);
+    }
+}

@@ -1,0 +1,307 @@
+//! From files and bytes to a dataset, for any format.
+
+use super::super::blocks::{BLOCK_BYTES, Blocks, open_counted};
+use super::super::{Dataset, ReadError, ReadReport};
+use super::{
+    Chunk, OnError, RowFormat, RowParser, Skips, WholeFormat, count_lines, parse_part, place_in,
+};
+use crate::kernels::Parallel;
+use crate::thread_pool::MAX_PARTS;
+use sparse_core::element::Float;
+use std::fmt;
+use std::io::Read;
+use std::marker::PhantomData;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What all readers of text can be told.
+#[derive(Clone, Default)]
+pub struct ReadOptions {
+    /// What becomes of rows that cannot be read.
+    pub on_error: OnError,
+    /// How many threads may parse. The result does not depend on it, nor does which fault is reported.
+    pub parallel: Parallel,
+    /// Whom to tell how far reading has come.
+    pub progress: Option<Listener>,
+}
+
+/// Somebody who is told how far a reader has come.
+pub type Listener = Arc<dyn Fn(&ReadProgress<'_>) + Send + Sync>;
+
+/// How far a reader has come, told about once a megabyte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadProgress<'a> {
+    /// The file.
+    pub file: &'a str,
+    /// The bytes read of it, as it lies on the disk: of a compressed file, compressed bytes.
+    pub bytes: u64,
+    /// All of them, where that is known.
+    pub total: Option<u64>,
+}
+
+impl ReadOptions {
+    pub(crate) fn n_threads(&self) -> usize {
+        match self.parallel {
+            Parallel::Sequential => 1,
+            Parallel::Threads(threads) => threads.max(1),
+        }
+    }
+
+    pub(crate) fn tell(&self, file: &str, bytes: u64, total: Option<u64>) {
+        if let Some(progress) = &self.progress {
+            progress(&ReadProgress { file, bytes, total });
+        }
+    }
+}
+
+impl fmt::Debug for ReadOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadOptions")
+            .field("on_error", &self.on_error)
+            .field("parallel", &self.parallel)
+            .field("progress", &self.progress.is_some())
+            .finish()
+    }
+}
+
+/// Reads text of a format, with a row a line, into memory.
+///
+/// ```
+/// use sparse_runtime::data::{Delimited, Hashing, OnError, TextReader};
+///
+/// let format = Delimited::csv(Hashing::new(10)?).label("click").numeric("age").categorical("city");
+/// let text = b"1,34,Bern\n0,17,Oslo\n0,old,Bern\n";
+/// let data = TextReader::new(format).on_error(OnError::Skip(1)).read_bytes("clicks.csv", text)?;
+/// assert_eq!((data.n_rows(), data.n_features()), (2, 1024));
+/// let skipped = &data.report().unwrap().first_skipped[0];
+/// assert_eq!(
+///     skipped.to_string(),
+///     "clicks.csv:3:3: expected a number in the column `age`, found `old`"
+/// );
+/// # Ok::<(), sparse_runtime::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct TextReader<F, T: Float = f32> {
+    format: F,
+    options: ReadOptions,
+    element: PhantomData<T>,
+}
+
+impl<F: WholeFormat<f32>> TextReader<F> {
+    /// A reader of `f32` on one thread that fails at the first row that it cannot read.
+    pub fn new(format: F) -> Self {
+        TextReader { format, options: ReadOptions::default(), element: PhantomData }
+    }
+}
+
+impl<T: Float, F> TextReader<F, T> {
+    /// Reads numbers as another element type.
+    #[must_use]
+    pub fn element<U: Float>(self) -> TextReader<F, U> {
+        TextReader { format: self.format, options: self.options, element: PhantomData }
+    }
+
+    /// What becomes of rows that cannot be read.
+    #[must_use]
+    pub fn on_error(mut self, on_error: OnError) -> Self {
+        self.options.on_error = on_error;
+        self
+    }
+
+    /// How many threads may parse, of which 32 are used at most; one if not said. Reading refuses
+    /// more than [`MAX_THREADS`](crate::kernels::MAX_THREADS).
+    #[must_use]
+    pub fn parallel(mut self, parallel: Parallel) -> Self {
+        self.options.parallel = parallel;
+        self
+    }
+
+    /// Whom to tell how far reading has come.
+    #[must_use]
+    pub fn progress(mut self, tell: impl Fn(&ReadProgress<'_>) + Send + Sync + 'static) -> Self {
+        self.options.progress = Some(Arc::new(tell));
+        self
+    }
+}
+
+impl<T: Float, F: WholeFormat<T>> TextReader<F, T> {
+    /// Reads a file; one whose name ends in `.gz` or `.zst` is decompressed (features `gzip` and `zstd`). The text is never in memory as
+    /// a whole.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Io`], [`ReadError::Syntax`], [`ReadError::TooManySkipped`], [`ReadError::Empty`], those of compressed files,
+    /// and [`ReadError::Data`].
+    pub fn read_path(&self, path: impl AsRef<Path>) -> Result<Dataset<T>, ReadError> {
+        let path = path.as_ref();
+        let (reader, counter) = open_counted(path)?;
+        self.read_counted(&path.display().to_string(), reader, &|| {
+            (counter.bytes(), Some(counter.total()))
+        })
+    }
+
+    /// Reads all that a reader yields; `name` stands for the file in messages.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_path`](TextReader::read_path).
+    pub fn read(&self, name: &str, reader: impl Read) -> Result<Dataset<T>, ReadError> {
+        self.read_counted(name, reader, &|| (0, None))
+    }
+
+    /// Reads text in memory; `name` stands for the file in messages.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_path`](TextReader::read_path).
+    pub fn read_bytes(&self, name: &str, text: &[u8]) -> Result<Dataset<T>, ReadError> {
+        self.read(name, text)
+    }
+
+    fn read_counted(
+        &self,
+        name: &str,
+        reader: impl Read,
+        position: &dyn Fn() -> (u64, Option<u64>),
+    ) -> Result<Dataset<T>, ReadError> {
+        self.options.parallel.check("TextReader::parallel")?;
+        let n_threads = match self.format.independent_rows() {
+            Ok(()) => self.options.n_threads().min(MAX_PARTS),
+            Err(_) => 1,
+        };
+        let mut blocks = Blocks::with_size(reader, BLOCK_BYTES * n_threads);
+        let mut parsing: Option<Parsing<'_, T, F>> = None;
+        loop {
+            let lines = parsing.as_ref().map_or(0, |parsing| parsing.lines);
+            let block = blocks.next().map_err(|error| error.after(name, lines))?;
+            let Some(block) = block else { break };
+            match &mut parsing {
+                Some(parsing) => parsing.block(block)?,
+                None => {
+                    let text = block.strip_prefix(BYTE_ORDER_MARK).unwrap_or(block);
+                    parsing.insert(Parsing::new(name, self, n_threads, text)?).first(text)?;
+                }
+            }
+            let (bytes, total) = position();
+            self.options.tell(name, bytes, total);
+        }
+        match parsing {
+            Some(parsing) if parsing.rows.n_rows > 0 => parsing.finish(),
+            _ => Err(ReadError::Empty { file: name.to_owned() }),
+        }
+    }
+}
+
+/// What some editors put in front of a text in UTF-8.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A file on its way: the rows so far, and where in the file they end.
+struct Parsing<'a, T: Float, F: RowFormat<T>> {
+    name: &'a str,
+    reader: &'a TextReader<F, T>,
+    rows: Chunk<T>,
+    /// One for each thread; the first appends to `rows`.
+    parsers: Vec<F::Parser>,
+    more: Vec<Chunk<T>>,
+    skips: Skips,
+    /// Lines before the next block.
+    lines: u64,
+    /// The bytes of text that have become rows.
+    bytes: usize,
+}
+
+impl<'a, T: Float, F: RowFormat<T>> Parsing<'a, T, F> {
+    fn new(
+        name: &'a str,
+        reader: &'a TextReader<F, T>,
+        n_threads: usize,
+        head: &[u8],
+    ) -> Result<Self, ReadError> {
+        let columns = reader.format.columns();
+        Ok(Parsing {
+            name,
+            reader,
+            rows: Chunk::new(&columns),
+            parsers: (0..n_threads).map(|_| reader.format.parser(head)).collect(),
+            more: (1..n_threads).map(|_| Chunk::new(&columns)).collect(),
+            skips: Skips::new(reader.options.on_error),
+            lines: 0,
+            bytes: 0,
+        })
+    }
+
+    /// Reads the first block of a file.
+    fn first(&mut self, text: &[u8]) -> Result<(), ReadError> {
+        let header = self.parsers[0].header(text).map_err(|fault| ReadError::Syntax {
+            place: place_in(self.name, 0, text, fault.offset),
+            problem: fault.problem,
+        })?;
+        let (header, rows) = text.split_at(header);
+        self.lines += count_lines(header);
+        self.block(rows)
+    }
+
+    /// Reads a block of whole lines, as many bytes for each thread.
+    fn block(&mut self, text: &[u8]) -> Result<(), ReadError> {
+        if self.bytes > 0 {
+            let grown = self.rows.grow(text.len() as f64 / self.bytes as f64);
+            let file = || self.name.to_owned();
+            grown.map_err(|bytes| ReadError::OutOfMemory { file: file(), bytes })?;
+        }
+        self.bytes = self.bytes.saturating_add(text.len());
+        // Where there is little left, a thread costs more than it saves.
+        let n_parts = (text.len() / (BLOCK_BYTES / 2)).clamp(1, self.parsers.len());
+        let mut left = text;
+        let parts = (0..n_parts).map(|part| {
+            let size = left.len() / (n_parts - part);
+            let end = memchr::memchr(b'\n', &left[size..]);
+            let end = if part + 1 == n_parts { None } else { end };
+            let (head, rest) = left.split_at(end.map_or(left.len(), |end| size + end + 1));
+            left = rest;
+            head
+        });
+        let parts: Vec<&[u8]> = parts.collect();
+        let on_error = self.reader.options.on_error;
+        let mut faults = vec![Vec::new(); n_parts];
+        let chunks = std::iter::once(&mut self.rows).chain(&mut self.more);
+        let work = self.parsers.iter_mut().zip(chunks).zip(&parts).zip(&mut faults);
+        if n_parts == 1 {
+            work.for_each(|(((parser, rows), part), faults)| {
+                *faults = parse_part(parser, part, rows, on_error);
+            });
+        } else {
+            rayon::scope(|scope| {
+                work.for_each(|(((parser, rows), part), faults)| {
+                    scope.spawn(move |_| *faults = parse_part(parser, part, rows, on_error));
+                });
+            });
+        }
+        let mut start = 0;
+        for (part, faults) in parts.iter().zip(faults) {
+            for fault in faults {
+                let place = place_in(self.name, self.lines, text, start + fault.offset);
+                self.skips.add(place, fault.problem)?;
+            }
+            start += part.len();
+        }
+        self.more.iter_mut().for_each(|rows| self.rows.append(rows));
+        self.lines += count_lines(text);
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Dataset<T>, ReadError> {
+        let file = self.name.to_owned();
+        let columns = self.reader.format.columns();
+        let dataset = self
+            .rows
+            .into_dataset(&columns)
+            .map_err(|source| ReadError::Data { file: file.clone(), source: Box::new(source) })?;
+        let report = ReadReport {
+            n_skipped: self.skips.count,
+            first_skipped: self.skips.first,
+            ..ReadReport::of_file(file)
+        };
+        // Formats whose parsers number ids have one parser.
+        Ok(dataset.with_report(report).with_id_maps(self.parsers.swap_remove(0).id_maps()))
+    }
+}

@@ -1,0 +1,565 @@
+//! The updater of one model's parameters.
+
+use super::accumulator::RowAccumulator;
+use super::error::OptimizerError;
+use super::memory::{Weights, has_last_beside, states_of_row};
+use super::racing::Racer;
+use super::reduction::Reduction;
+use super::rows::{IdleOf, StateOf, StepOf};
+use super::spec::ParameterSpec;
+use super::touched::TouchedRows;
+use crate::error::Result;
+use crate::model::Model;
+use crate::parameter_memory::{Owner, Table, Tenant};
+use sparse_core::element::Float;
+use sparse_core::storage::Storage;
+use sparse_core::update_rules::{
+    Idle, IdleHistory, IdleMap, LazyUpdate, StateBlock, Step, UpdateRule,
+};
+use std::marker::PhantomData;
+
+/// Runs of equal idle maps after which tables are flushed and the history starts afresh: some 80 MB, 190 of maps as large as Adam's.
+const MAX_RUNS: usize = 1 << 20;
+
+/// An update rule at work on the parameters of one model.
+///
+/// A step is [`begin_step`](Self::begin_step), then for each parameter that is not frozen either
+/// [`rows`](Self::rows) (settle, read, update, finish), or [`apply_row_sparse`](Self::apply_row_sparse), or
+/// [`apply_dense`](Self::apply_dense), then [`end_step`](Self::end_step). The values stay with their owner
+/// and are lent to each call. A parameter whose gradient is row_sparse may be left out of a step, which is
+/// then an idle one for all its rows; one whose gradient is dense has all its rows updated at every step.
+///
+/// Memory: the rule's state for each weight, 4 bytes and a bit a row where rows are caught up later (the bytes in what would be empty of the row's
+/// block, where there is room), 4 bytes a row where batches are accumulated; all of it mapped by the system only where rows are touched.
+#[derive(Clone, Debug)]
+pub struct Updater<R: UpdateRule, T: Float> {
+    pub(super) rule: R,
+    pub(super) mode: LazyUpdate,
+    /// What the next step will use.
+    pub(super) learning_rate: f64,
+    /// What the groups' steps are made for.
+    pub(super) resolved: f64,
+    /// [`UpdateRule::counts_until`]: until then, each step is resolved anew.
+    counts_until: u64,
+    pub(super) clock: u64,
+    pub(super) begun: Begun,
+    pub(super) groups: Vec<GroupOf<R, T>>,
+    pub(super) parameters: Vec<Record<T::Accumulator, StateOf<R, T>>>,
+    pub(super) max_runs: usize,
+    records_outputs: bool,
+    /// Names this updater and its copies in the tables that their states lie in.
+    pub(super) tenant: Tenant,
+    pub(super) reduction: Reduction<T>,
+    /// Of a rule that [races](UpdateRule::RACES): the part in a table that threads share.
+    pub(super) racer: Option<Racer<T>>,
+    /// Of each parameter, what a GPU is told of the steps that rows may have missed.
+    #[cfg(feature = "cuda")]
+    pub(super) on_gpu: Vec<super::cuda::Products<IdleOf<R, T>>>,
+}
+
+/// The steps that were begun and have not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Begun {
+    Nothing,
+    /// One, by [`Updater::begin_step`].
+    One,
+    /// By [`Updater::begin_steps`], whose idle steps are recorded.
+    Together(u64),
+}
+
+/// The most steps that are begun together: with those since the last flush they fit 32 bits.
+const MAX_BEGUN: usize = 1 << 30;
+
+/// The parameters with the same scales: they have one resolved step and one idle history.
+#[derive(Clone, Debug)]
+pub(super) struct Group<S, M, A> {
+    weight_decay_scale: f64,
+    learning_rate_scale: f64,
+    pub(super) step: S,
+    pub(super) idle: Idle<M>,
+    /// True where one of its tables is lazy.
+    lazy: bool,
+    /// True from the first idle map on: rows have something to catch up with.
+    pub(super) active: bool,
+    /// The step since which it is.
+    pub(super) activated: u64,
+    pub(super) history: IdleHistory<M, A>,
+}
+
+/// The group of rule `R` on weights of type `T`.
+pub(super) type GroupOf<R, T> = Group<StepOf<R, T>, IdleOf<R, T>, <T as Float>::Accumulator>;
+
+impl<S, M: IdleMap, A: Float> Group<S, M, A> {
+    /// The factors of the learning rate and of the penalties.
+    pub(super) fn scales(&self) -> (f64, f64) {
+        (self.learning_rate_scale, self.weight_decay_scale)
+    }
+
+    /// Whether rows of a table that is settled up to step `base` may wait for idle steps, or will.
+    #[inline(always)]
+    pub(super) fn settles_since(&self, base: u64) -> bool {
+        self.active && (!M::FORGETS || self.history.newest_run().is_some_and(|first| base <= first))
+    }
+}
+
+/// What the updater keeps for one parameter.
+#[derive(Clone, Debug)]
+pub(super) struct Record<T, S> {
+    pub(super) spec: ParameterSpec,
+    pub(super) size: usize,
+    pub(super) group: usize,
+    /// Rows are caught up later: mode `Exact` and a row_sparse gradient.
+    pub(super) lazy: bool,
+    /// One a weight or a row, where the rule uses them and they do not lie in the parameter's table.
+    pub(super) states: Vec<S>,
+    /// Whether they do.
+    pub(super) beside: bool,
+    /// Whether the steps are kept up to which rows are settled: see [`Settling::last`](super::Settling).
+    pub(super) counts: bool,
+    /// These, unless they lie beside the states in the parameter's table. Pages are asked for when rows are.
+    pub(super) last: Vec<u32>,
+    /// Of a lazy table: the step up to which rows are settled of which `last` does not know more, at most `MAX_STEPS` ago
+    /// whenever rows are lent.
+    pub(super) base: u64,
+    /// Of a lazy table: see `RowUpdater::touched`. Complete while rows are lent with `last` alone.
+    pub(super) touched: TouchedRows,
+    pub(super) sums: RowAccumulator,
+    /// Of a dense parameter: the sums of its gradient, between steps that
+    /// [take](Updater::take_sums) them.
+    pub(super) dense_sums: Vec<f64>,
+    /// Updated in this step (asked for in mode `Dense` only).
+    pub(super) finished: bool,
+    /// The table that states and missed steps are of, once there are some.
+    pub(super) table: Option<Owner>,
+    pub(super) accumulator: PhantomData<T>,
+}
+
+impl<T, S: StateBlock<T>> Record<T, S> {
+    /// One for each weight of a row, or one for all.
+    pub(super) fn states_of_row(&self) -> usize {
+        states_of_row::<T, S>(self.spec.row_size)
+    }
+
+    /// True where `touched` are all rows that any batch has touched.
+    pub(super) fn knows_touched(&self) -> bool {
+        self.lazy && self.touched.is_complete() && self.counts
+    }
+}
+
+impl<R: UpdateRule, T: Float> Updater<R, T> {
+    /// A rule at work on these parameters, at step 0.
+    ///
+    /// # Errors
+    ///
+    /// What [`UpdateRule::check`] refuses, a scale of a parameter below 0, a table that cannot be addressed, states for which there is no
+    /// memory.
+    pub fn new(rule: R, parameters: impl Into<Vec<ParameterSpec>>) -> Result<Self> {
+        rule.check()?;
+        let learning_rate = rule.learning_rate();
+        let mode = rule.lazy_update();
+        let mut groups: Vec<GroupOf<R, T>> = Vec::new();
+        let mut tables = Vec::new();
+        for spec in parameters.into() {
+            let (decay, rate) = (spec.weight_decay_scale, spec.learning_rate_scale);
+            for (what, value) in [("weight decay", decay), ("learning rate", rate)] {
+                if !(value >= 0.0 && value.is_finite()) {
+                    let parameter = spec.name.into_owned();
+                    return Err(OptimizerError::Scale { parameter, what, value }.into());
+                }
+            }
+            let Some(size) = spec
+                .n_rows
+                .checked_mul(spec.row_size)
+                .filter(|size| size.checked_mul(size_of::<StateOf<R, T>>().max(8)).is_some())
+            else {
+                return Err(OptimizerError::TooLarge {
+                    parameter: spec.name.into_owned(),
+                    n_rows: spec.n_rows,
+                    row_size: spec.row_size,
+                }
+                .into());
+            };
+            let lazy = mode == LazyUpdate::Exact && spec.gradient == Some(Storage::RowSparse);
+            let known = groups.iter().position(|group| {
+                (group.weight_decay_scale, group.learning_rate_scale) == (decay, rate)
+            });
+            let group = known.unwrap_or_else(|| {
+                let step = rule.step(learning_rate * rate, decay, 0);
+                groups.push(Group {
+                    weight_decay_scale: decay,
+                    learning_rate_scale: rate,
+                    step,
+                    idle: step.idle(),
+                    lazy: false,
+                    active: false,
+                    activated: 0,
+                    history: IdleHistory::default(),
+                });
+                groups.len() - 1
+            });
+            groups[group].lazy |= lazy;
+            tables.push(Record {
+                size,
+                group,
+                lazy,
+                states: Vec::new(),
+                beside: false,
+                counts: false,
+                last: Vec::new(),
+                base: 0,
+                touched: TouchedRows::default(),
+                sums: RowAccumulator::new(spec.n_rows, spec.row_size),
+                dense_sums: Vec::new(),
+                finished: false,
+                table: None,
+                accumulator: PhantomData,
+                spec,
+            });
+        }
+        let mut updater = Updater {
+            mode,
+            learning_rate,
+            resolved: learning_rate,
+            counts_until: rule.counts_until(),
+            rule,
+            clock: 0,
+            begun: Begun::Nothing,
+            groups,
+            parameters: tables,
+            max_runs: MAX_RUNS,
+            records_outputs: true,
+            tenant: Tenant::default(),
+            reduction: Reduction::default(),
+            racer: None,
+            #[cfg(feature = "cuda")]
+            on_gpu: Vec::new(),
+        };
+        #[cfg(feature = "cuda")]
+        updater.on_gpu.resize_with(updater.parameters.len(), Default::default);
+        updater.prepare();
+        updater.check_memory()?;
+        Ok(updater)
+    }
+
+    /// A rule at work on the parameters of `model`, with weight decay as
+    /// [`ParameterSpec::of_model`] says.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new); [`OptimizerError::NoState`] for weights that no state of the rule gives.
+    pub fn for_model<M: Model<Element = T>>(rule: R, model: &M) -> Result<Self> {
+        let updater = Self::new(rule, ParameterSpec::of_model(model))?;
+        updater.check_weights(model)?;
+        Ok(updater)
+    }
+
+    /// The rule.
+    pub fn rule(&self) -> &R {
+        &self.rule
+    }
+
+    /// The parameters, as they were given.
+    pub fn parameters(&self) -> impl ExactSizeIterator<Item = &ParameterSpec> {
+        self.parameters.iter().map(|table| &table.spec)
+    }
+
+    /// The steps made so far.
+    pub fn clock(&self) -> u64 {
+        self.clock
+    }
+
+    /// The learning rate of the next step.
+    pub fn learning_rate(&self) -> f64 {
+        self.learning_rate
+    }
+
+    /// Sets the learning rate, from the next [`begin_step`](Self::begin_step) on.
+    ///
+    /// # Errors
+    ///
+    /// A rate that is negative, infinite or NaN. 0 is a step that changes no weight by its gradient.
+    #[inline]
+    pub fn set_learning_rate(&mut self, learning_rate: f64) -> Result<()> {
+        if !(learning_rate >= 0.0 && learning_rate.is_finite()) {
+            return Err(OptimizerError::LearningRate { value: learning_rate }.into());
+        }
+        self.learning_rate = learning_rate;
+        Ok(())
+    }
+
+    /// True if [`Model::train_step`] is to leave its outputs in place, as it does unless told otherwise.
+    #[inline]
+    pub fn records_outputs(&self) -> bool {
+        self.records_outputs
+    }
+
+    /// Tells training steps whether anybody reads their outputs: a fused step can save the stores.
+    pub fn set_records_outputs(&mut self, records: bool) {
+        self.records_outputs = records;
+    }
+
+    /// The states of a parameter, one a value or [a row](sparse_core::update_rules::OfRow), row major; nothing where the rule keeps none or none was needed yet. Up to
+    /// date after [`flush`](Self::flush). O(values).
+    ///
+    /// # Errors
+    ///
+    /// No such parameter.
+    pub fn states(&self, parameter: usize, table: &Table<T>) -> Result<Vec<StateOf<R, T>>> {
+        let record = self.record(parameter)?;
+        Ok(match record.beside {
+            true => table.states_of(&self.tenant),
+            false => record.states.clone(),
+        })
+    }
+
+    /// The states of a parameter that is lent as a slice of values, as [`states`](Self::states).
+    ///
+    /// # Errors
+    ///
+    /// No such parameter; one whose states lie in its table.
+    pub fn states_apart(&self, parameter: usize) -> Result<&[StateOf<R, T>]> {
+        let record = self.record(parameter)?;
+        match record.beside {
+            true => Err(self.states_in_table(parameter)),
+            false => Ok(&record.states),
+        }
+    }
+
+    /// Starts a step.
+    ///
+    /// # Errors
+    ///
+    /// [`OptimizerError::NotPrepared`] of a rule that corrects gradients: a trainer prepares its steps.
+    #[inline]
+    pub fn begin_step(&mut self) -> Result<()> {
+        if R::CORRECTS && !self.reduction.is_prepared {
+            return Err(OptimizerError::NotPrepared { rule: R::NAME }.into());
+        }
+        self.take_back_steps();
+        if self.clock <= self.counts_until || self.learning_rate != self.resolved {
+            self.resolve();
+        }
+        self.begun = Begun::One;
+        Ok(())
+    }
+
+    /// Ends a step: advances the clock.
+    ///
+    /// # Errors
+    ///
+    /// [`OptimizerError::NotBegun`] without [`begin_step`](Self::begin_step). In
+    /// [`LazyUpdate::Dense`], a parameter that is not frozen and was not updated.
+    #[inline]
+    pub fn end_step(&mut self) -> Result<()> {
+        if self.begun != Begun::One {
+            return self.end_steps(1);
+        }
+        if self.mode == LazyUpdate::Dense {
+            self.check_finished()?;
+        }
+        self.record_idle(1);
+        self.clock += 1;
+        self.begun = Begun::Nothing;
+        Ok(())
+    }
+
+    /// Starts as many steps as can be made in one call, with one learning rate: returns how many,
+    /// from 1 to `at_most`, and 2³⁰ at most.
+    /// They end by [`end_steps`](Self::end_steps).
+    ///
+    /// # Errors
+    ///
+    /// As [`begin_step`](Self::begin_step).
+    #[inline]
+    pub fn begin_steps(&mut self, at_most: usize) -> Result<usize> {
+        self.begin_step()?;
+        // What each step does to all rows, and rules that count their steps, take them one by one.
+        let alike = self.mode != LazyUpdate::Dense && self.clock > self.counts_until;
+        let count = if alike { at_most.clamp(1, MAX_BEGUN) } else { 1 };
+        // A single step is recorded when it ends, as by `end_step`: products of maps have other
+        // last bits where they are made in another order.
+        if count > 1 {
+            self.record_idle(count as u64);
+            self.begun = Begun::Together(count as u64);
+        }
+        Ok(count)
+    }
+
+    /// Ends the steps that were made of those begun together: advances the clock by `made`.
+    ///
+    /// # Errors
+    ///
+    /// As [`end_step`](Self::end_step); [`OptimizerError::NotBegun`] for more steps than were
+    /// begun.
+    #[inline]
+    pub fn end_steps(&mut self, made: usize) -> Result<()> {
+        let made = made as u64;
+        let begun = match self.begun {
+            Begun::Nothing => 0,
+            Begun::One => 1,
+            Begun::Together(count) => count,
+        };
+        if made > begun {
+            return Err(OptimizerError::NotBegun { made, begun }.into());
+        }
+        if self.mode == LazyUpdate::Dense {
+            self.check_finished()?;
+        }
+        if self.begun == Begun::One {
+            self.record_idle(made);
+        }
+        self.begun = Begun::Nothing;
+        self.clock += made;
+        self.take_back_steps();
+        Ok(())
+    }
+
+    /// Forgets steps that were begun and not made.
+    #[inline]
+    fn take_back_steps(&mut self) {
+        for group in &mut self.groups {
+            if group.history.steps() > self.clock {
+                group.history.take_back(self.clock);
+            }
+        }
+    }
+
+    /// Records what some steps, all like the present one, do to a row without a gradient.
+    #[inline]
+    fn record_idle(&mut self, count: u64) {
+        for group in &mut self.groups {
+            // Before the first idle map there is nothing to be caught up with, and a count is
+            // enough.
+            if group.active {
+                // There is a map: a rule that has none is not lazy.
+                group.history.push_many(group.idle.map().unwrap_or(IdleMap::IDENTITY), count);
+            } else {
+                group.history.skip(count);
+            }
+        }
+    }
+
+    /// Makes the groups' steps for the current learning rate and clock.
+    #[cold]
+    pub(super) fn resolve(&mut self) {
+        self.resolved = self.learning_rate;
+        for group in &mut self.groups {
+            let learning_rate = self.learning_rate * group.learning_rate_scale;
+            let step = self.rule.step(learning_rate, group.weight_decay_scale, self.clock);
+            group.step = step.with_correction(self.reduction.correction);
+            group.idle = group.step.idle();
+        }
+        self.prepare();
+    }
+
+    /// Allocates what the groups' steps need and the tables do not have yet.
+    fn prepare(&mut self) {
+        for (index, group) in self.groups.iter_mut().enumerate() {
+            let activated = group.lazy && !group.active && group.idle.changes();
+            group.active |= activated;
+            if activated {
+                group.activated = self.clock;
+            }
+            for table in &mut self.parameters {
+                if table.group != index || table.spec.gradient.is_none() {
+                    continue;
+                }
+                if activated {
+                    // Idle steps have changed nothing so far.
+                    table.base = table.base.max(self.clock);
+                    if self.clock > 0 {
+                        // Nobody has noted the rows of the steps so far.
+                        table.touched.give_up();
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn check(&self, parameter: usize, weights: &Weights<'_, T>) -> Result<()> {
+        match self.parameters.get(parameter) {
+            Some(record)
+                if weights.are_rows(record.spec.n_rows, record.spec.row_size)
+                    && record.spec.gradient.is_some()
+                    && !(record.beside && matches!(weights, Weights::Values(_)))
+                    && record.may_be_of(weights) =>
+            {
+                Ok(())
+            }
+            _ => Err(self.refusal(parameter, weights)),
+        }
+    }
+
+    /// True where the steps up to which a parameter's rows are settled lie in its table, if they are kept.
+    pub(super) fn has_last_beside(record: &Record<T::Accumulator, StateOf<R, T>>) -> bool {
+        record.beside && has_last_beside::<T, StateOf<R, T>>(record.spec.row_size)
+    }
+
+    pub(super) fn record(
+        &self,
+        parameter: usize,
+    ) -> Result<&Record<T::Accumulator, StateOf<R, T>>> {
+        match self.parameters.get(parameter) {
+            Some(table) => Ok(table),
+            None => Err(self.refusal(parameter, &Weights::Values(&mut []))),
+        }
+    }
+
+    #[cold]
+    fn refusal(&self, parameter: usize, weights: &Weights<'_, T>) -> crate::Error {
+        match self.parameters.get(parameter) {
+            None => OptimizerError::NoSuchParameter {
+                index: parameter,
+                n_parameters: self.parameters.len(),
+            }
+            .into(),
+            Some(table) if table.spec.gradient.is_none() => {
+                OptimizerError::Frozen { parameter: table.spec.name.to_string() }.into()
+            }
+            Some(table) if table.size != weights.len() => {
+                self.wrong_count(parameter, weights.len())
+            }
+            Some(Record { spec, .. }) if !weights.are_rows(spec.n_rows, spec.row_size) => {
+                OptimizerError::RowSize {
+                    parameter: spec.name.to_string(),
+                    expected: spec.row_size,
+                    n_rows: spec.n_rows,
+                }
+                .into()
+            }
+            Some(record) if !record.may_be_of(weights) => {
+                OptimizerError::OtherTable { parameter: record.spec.name.to_string() }.into()
+            }
+            Some(_) => self.states_in_table(parameter),
+        }
+    }
+
+    #[cold]
+    pub(super) fn states_in_table(&self, parameter: usize) -> crate::Error {
+        let parameter = self.parameters[parameter].spec.name.to_string();
+        OptimizerError::StatesInTable { parameter }.into()
+    }
+
+    #[cold]
+    pub(super) fn wrong_count(&self, parameter: usize, n_values: usize) -> crate::Error {
+        let table = &self.parameters[parameter];
+        OptimizerError::ValueCount {
+            parameter: table.spec.name.to_string(),
+            expected: table.size,
+            found: n_values,
+        }
+        .into()
+    }
+
+    fn check_finished(&mut self) -> Result<()> {
+        for table in &mut self.parameters {
+            if table.spec.gradient.is_some() && !std::mem::take(&mut table.finished) {
+                return Err(
+                    OptimizerError::Unfinished { parameter: table.spec.name.to_string() }.into()
+                );
+            }
+        }
+        Ok(())
+    }
+}

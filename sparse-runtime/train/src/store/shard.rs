@@ -1,0 +1,208 @@
+//! The rows of one table that a worker owns.
+
+use super::leaf_sum::LeafSum;
+use crate::error::Result;
+use crate::formats::RowSparseView;
+use crate::metric::ExactSum;
+use crate::optimizer::{ParameterSpec, TableState, Updater, Usage, clip};
+use crate::parameter_memory::Table;
+use sparse_core::element::Float;
+use sparse_core::storage::Storage;
+use sparse_core::update_rules::{Correction, UpdateRule};
+use std::borrow::Cow;
+
+/// The rows of a table whose number is `rank` modulo the number of workers, row `local · size + rank` at position `local`.
+pub(super) struct Shard<T: Float> {
+    /// Of the whole table.
+    pub(super) spec: ParameterSpec,
+    pub(super) table: Table<T>,
+    pub(super) optimizer: Option<Box<dyn Optimizer<T>>>,
+    /// The rows as they were when a mean gradient was begun.
+    pub(super) snapshot: Option<Table<T>>,
+    /// Gradients on their way to the update, and the values of their sum.
+    pub(super) sum: LeafSum<T>,
+    values: Vec<T>,
+}
+
+/// An [`Updater`] of one table, whatever its rule. A step is made for each gradient.
+pub(super) trait Optimizer<T: Float>: Send {
+    fn apply(
+        &mut self,
+        table: &mut Table<T>,
+        gradient: RowSparseView<'_, T>,
+        correction: Correction,
+    ) -> Result<()>;
+    fn settle(&mut self, table: &mut Table<T>, rows: &[u64]) -> Result<()>;
+    fn flush(&mut self, table: &mut Table<T>) -> Result<()>;
+    fn clock(&self) -> u64;
+    fn learning_rate(&self) -> f64;
+    fn set_learning_rate(&mut self, learning_rate: f64) -> Result<()>;
+    /// Whether the rule adds a mean gradient.
+    fn corrects(&self) -> bool;
+    /// Starts with a mean gradient of 0.
+    fn begin_mean(&mut self, table: &mut Table<T>) -> Result<()>;
+    /// Makes the steps since step `clock` undone but for the sums of gradients of `n_rows` rows, which become means.
+    fn end_mean(&mut self, table: &mut Table<T>, clock: u64, n_rows: u64) -> Result<()>;
+    /// What there is of these rows; `kept` are their weights when the mean gradient was begun.
+    fn state(&self, table: &Table<T>, kept: Option<&Table<T>>) -> TableState<T>;
+    /// Becomes what it was, and writes the weights.
+    fn restore(&mut self, table: &mut Table<T>, state: TableState<T>) -> Result<()>;
+}
+
+impl<R: UpdateRule, T: Float> Optimizer<T> for Updater<R, T> {
+    fn apply(
+        &mut self,
+        table: &mut Table<T>,
+        gradient: RowSparseView<'_, T>,
+        correction: Correction,
+    ) -> Result<()> {
+        if R::CORRECTS {
+            self.prepare_steps(correction, Usage::Nothing, |_| {})?;
+        }
+        self.begin_step()?;
+        let storage = self.parameters().next().and_then(|spec| spec.gradient);
+        match storage {
+            Some(Storage::RowSparse) => self.apply_row_sparse(0, table, gradient)?,
+            _ => self.apply_dense(0, table, gradient.values())?,
+        }
+        self.end_step()?;
+        self.end_prepared_steps();
+        Ok(())
+    }
+
+    fn settle(&mut self, table: &mut Table<T>, rows: &[u64]) -> Result<()> {
+        self.settle_rows(0, table, rows.iter().map(|row| *row as usize))
+    }
+
+    fn flush(&mut self, table: &mut Table<T>) -> Result<()> {
+        Updater::flush(self, 0, table)
+    }
+
+    fn clock(&self) -> u64 {
+        Updater::clock(self)
+    }
+
+    fn learning_rate(&self) -> f64 {
+        Updater::learning_rate(self)
+    }
+
+    fn set_learning_rate(&mut self, learning_rate: f64) -> Result<()> {
+        Updater::set_learning_rate(self, learning_rate)
+    }
+
+    fn corrects(&self) -> bool {
+        R::CORRECTS
+    }
+
+    fn begin_mean(&mut self, table: &mut Table<T>) -> Result<()> {
+        self.reset_mean([table], None, None);
+        Ok(())
+    }
+
+    fn end_mean(&mut self, table: &mut Table<T>, clock: u64, n_rows: u64) -> Result<()> {
+        Updater::flush(self, 0, &mut *table)?;
+        self.end_gathering([table], clock, n_rows);
+        Ok(())
+    }
+
+    fn state(&self, table: &Table<T>, kept: Option<&Table<T>>) -> TableState<T> {
+        self.table_state(0, table, kept)
+    }
+
+    fn restore(&mut self, table: &mut Table<T>, state: TableState<T>) -> Result<()> {
+        self.restore_tables([table], &[Some(state)])
+    }
+}
+
+/// How many of `n_rows` rows worker `rank` of `size` owns.
+pub(super) fn n_owned(n_rows: usize, rank: usize, size: usize) -> usize {
+    (n_rows + size - 1 - rank.min(size - 1)) / size
+}
+
+impl<T: Float> Shard<T> {
+    /// The rows of worker `rank` of `size`, of a table with these values. O(values).
+    pub(super) fn new(spec: ParameterSpec, values: &[T], rank: usize, size: usize) -> Self {
+        let n_owned = n_owned(spec.n_rows, rank, size);
+        let mut table = Table::zeros(n_owned, spec.row_size);
+        // Zeros stay as they are: not mapped, and known to be zeros.
+        if values.iter().any(|value| *value != T::zero() || value.is_sign_negative()) {
+            let row_size = spec.row_size.max(1);
+            let rows = values.chunks_exact(row_size).skip(rank).step_by(size);
+            let own = table.values_mut().chunks_exact_mut(row_size);
+            own.zip(rows).for_each(|(own, row)| own.copy_from_slice(row));
+        }
+        Shard {
+            spec,
+            table,
+            optimizer: None,
+            snapshot: None,
+            sum: LeafSum::new(),
+            values: Vec::new(),
+        }
+    }
+
+    /// The rule at work on these rows.
+    ///
+    /// # Errors
+    ///
+    /// As [`Updater::new`].
+    pub(super) fn optimizer<R: UpdateRule>(&self, rule: R) -> Result<Box<dyn Optimizer<T>>> {
+        let spec = ParameterSpec {
+            name: Cow::clone(&self.spec.name),
+            n_rows: self.table.n_rows(),
+            ..self.spec.clone()
+        };
+        Ok(Box::new(Updater::<R, T>::new(rule, vec![spec])?))
+    }
+
+    /// Updates the rows by `factor` times the gradient that was added up or, without a rule, replaces all of them.
+    pub(super) fn apply_sum(&mut self, correction: Correction, factor: f64) -> Result<()> {
+        self.values.clear();
+        let no_ids: &[u64] = &[];
+        let (ids, values) = match self.sum.nodes() {
+            [root] => (&root.ids[..], &root.values[..]),
+            _ => (no_ids, &[][..]),
+        };
+        self.values.extend(values.iter().map(|value| T::narrow(*value)));
+        clip::scale(&mut self.values, factor);
+        let shape = [self.table.n_rows(), self.table.row_size()];
+        let is_listed = self.spec.gradient == Some(Storage::RowSparse);
+        if !is_listed && self.values.is_empty() {
+            // No leaf had a row.
+            self.values.resize(self.table.len(), T::zero());
+        }
+        let gradient = match is_listed {
+            true => RowSparseView::new(shape, ids, &self.values)?,
+            false => RowSparseView::all(shape, &self.values)?,
+        };
+        match &mut self.optimizer {
+            Some(optimizer) => optimizer.apply(&mut self.table, gradient, correction)?,
+            None => {
+                let row_size = self.table.row_size();
+                let stored = self.table.values_mut();
+                stored.fill(T::zero());
+                for (row, values) in gradient.iter_rows() {
+                    stored[row * row_size..(row + 1) * row_size].copy_from_slice(values);
+                }
+            }
+        }
+        self.sum.clear();
+        Ok(())
+    }
+
+    /// Adds the squares of the elements of the gradient that was added up.
+    pub(super) fn add_squares(&self, squares: &mut ExactSum) {
+        for value in self.sum.nodes().iter().flat_map(|node| &node.values) {
+            let value = T::narrow(*value).as_f64();
+            squares.add(value * value);
+        }
+    }
+
+    /// Brings all rows up to date.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        match &mut self.optimizer {
+            Some(optimizer) => optimizer.flush(&mut self.table),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,461 @@
+//! Threads that train one model at once, without locks.
+
+use super::blame::blame;
+use super::callback::{State, check_finite, parameter_reports};
+use super::checkpoint::{self, Attachments, CheckpointError};
+use super::epoch::{EpochTotals, ROWS_A_CALL, diverged};
+use super::evaluation::Evaluation;
+use super::lead::{Epoch, Leader, Led};
+use super::report::FitReport;
+use super::workers::{message_of, not_started};
+use super::{ParameterReport, TrainError, Trainer};
+use crate::data::{BatchOptions, Batches, DataSource, Position};
+use crate::error::Result;
+use crate::kernels::TooManyThreads;
+use crate::model::{BatchSource, Model, ModelError};
+use crate::optimizer::{HotRows, ParameterSpec, Racer, Shared, Updater, why_not_racing};
+use crate::parameter_memory::Table;
+use crate::schedule::Schedule;
+use crate::store::StoreError;
+use sparse_core::storage::Storage;
+use sparse_core::update_rules::{LazyUpdate, Racing, UpdateRule};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Instant;
+
+/// How [`Trainer::fit_hogwild`] divides the rows of an epoch among threads, and what they keep to themselves.
+///
+/// ```
+/// use sparse_runtime::training::Hogwild;
+/// let on_two_threads = Hogwild::threads(2).hot_rows(1024).merge_every(64);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hogwild {
+    threads: usize,
+    hot_rows: usize,
+    merge_every: usize,
+}
+
+impl Hogwild {
+    /// This number of threads, from 1 to [`MAX_THREADS`](crate::kernels::MAX_THREADS), which share
+    /// every row of the parameter with row_sparse gradients.
+    pub fn threads(threads: usize) -> Self {
+        Hogwild { threads, hot_rows: 0, merge_every: 64 }
+    }
+
+    /// Copies, for each thread, of up to so many rows that the data names most often, as its first rows tell; 0 by default. Where ids follow a
+    /// power law, most steps update the same few rows, which otherwise go from cache to cache: then `hot_rows(4096).merge_every(256)` is a
+    /// good beginning. A power of two is used best; of rows that one place in a map is for, the one
+    /// named most often has it. Training refuses more than 2²⁴.
+    #[must_use]
+    pub fn hot_rows(mut self, hot_rows: usize) -> Self {
+        self.hot_rows = hot_rows;
+        self
+    }
+
+    /// After how many rows of data a thread adds up its changes to copies, those of hot rows and of parameters with dense gradients, with those of
+    /// the others; 64 by default. More rows cost less time, and loss: threads learn from older copies.
+    #[must_use]
+    pub fn merge_every(mut self, rows: usize) -> Self {
+        self.merge_every = rows;
+        self
+    }
+}
+
+impl<R: UpdateRule, E> Trainer<'_, R, E> {
+    /// Trains a model on several threads that make steps of one row each on the same weights, without waiting for each other, from its present
+    /// parameters and with fresh optimizer state: Hogwild.
+    ///
+    /// **The result differs from run to run**: a step may read weights that another thread is about to change, and what two threads add to one
+    /// weight at once may be lost in part. It is for models whose one parameter with a row_sparse gradient is multiplied with a csr input, in
+    /// a step that is one loop, and rules that leave rows alone which a step does not touch (SGD without momentum and penalties,
+    /// AdaGrad; others with [`LazyUpdate::Touched`]). Each thread has copies of parameters with dense gradients, whose states are its own, and of
+    /// [hot rows](Hogwild::hot_rows).
+    ///
+    /// A [schedule](Trainer::schedule) by step counts the steps of a thread as many times as there are threads, and its rate is set before each step, which
+    /// takes longer than steps at one rate.
+    ///
+    /// Whether it is faster than [`fit`](Self::fit) depends on rule and data: with ids that follow a power law, two threads take longer than one
+    /// unless they have copies of [hot rows](Hogwild::hot_rows). `benches/RESULTS.md` has times and losses.
+    ///
+    /// Metrics are those of the evaluation; callbacks are told of epochs. The loss is that of rows as each thread found them.
+    ///
+    /// ```
+    /// use sparse_core::update_rules::AdaGrad;
+    /// use sparse_runtime::data::Dataset;
+    /// use sparse_runtime::model::Model;
+    /// use sparse_runtime::training::{FitReport, Hogwild, Trainer};
+    ///
+    /// fn train<M: Model + Send>(model: &mut M, data: &Dataset<M::Element>) -> sparse_runtime::Result<FitReport> {
+    ///     Trainer::new(AdaGrad::default()).epochs(3).fit_hogwild(model, data, Hogwild::threads(2))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`fit`](Self::fit). [`TrainError::Threads`], [`TrainError::HotRows`], and
+    /// [`TrainError::ThreadNotStarted`] where the system gives no thread more.
+    /// [`TrainError::NotHogwild`] for what threads cannot share, a batch size other than 1, and
+    /// data of which the number of rows
+    /// is not known; [`OptimizerError::NotShared`](crate::optimizer::OptimizerError::NotShared) where the step of the model is another kind of loop.
+    /// The error of a thread ends all; the parameters are as the steps made so far left them.
+    pub fn fit_hogwild<M, S>(
+        &mut self,
+        model: &mut M,
+        data: &S,
+        hogwild: Hogwild,
+    ) -> Result<FitReport>
+    where
+        M: Model + Send,
+        S: DataSource<M::Element> + Sync,
+        E: Evaluation<M::Element>,
+    {
+        let mut run = Run::new(self, model, data, hogwild)?;
+        self.plan.check_before_steps(&self.evaluation, model)?;
+        let Trainer { evaluation, plan, .. } = self;
+        plan.leading(evaluation, R::NAME, Default::default(), |leader| {
+            run.epochs(model, data, leader)
+        })
+    }
+}
+
+/// What a run keeps from epoch to epoch.
+struct Run<R: UpdateRule, M: Model> {
+    hogwild: Hogwild,
+    options: BatchOptions,
+    schedule: Schedule,
+    rate: f64,
+    epochs: u64,
+    /// The parameter that threads share.
+    parameter: usize,
+    hot: HotRows,
+    /// The updater of the first has the states of the shared table.
+    threads: Vec<Worker<R, M>>,
+}
+
+/// What a thread has to itself.
+struct Worker<R: UpdateRule, M: Model> {
+    /// A model whose shared table is left alone.
+    model: M,
+    updater: Updater<Racing<R>, M::Element>,
+}
+
+/// What callbacks see.
+struct AfterEpoch<'m, M> {
+    model: &'m mut M,
+    n_steps: u64,
+    learning_rate: f64,
+}
+
+impl<M: Model> Led<M> for AfterEpoch<'_, M> {
+    fn model(&mut self) -> &mut M {
+        self.model
+    }
+}
+
+impl<M: Model> State for AfterEpoch<'_, M> {
+    fn n_steps(&self) -> u64 {
+        self.n_steps
+    }
+
+    fn learning_rate(&self) -> f64 {
+        self.learning_rate
+    }
+
+    fn parameters(&self) -> Vec<ParameterReport> {
+        parameter_reports(&*self.model, &|_| None)
+    }
+
+    fn check_finite(&self) -> Result<()> {
+        check_finite(&*self.model)
+    }
+
+    fn save_model(&self, path: &Path, attachments: Attachments<'_>) -> Result<()> {
+        checkpoint::save_with(&*self.model, path, attachments)
+    }
+
+    fn save_run(&self, _: &checkpoint::Run, path: &Path) -> Result<()> {
+        Err(CheckpointError::Hogwild { path: path.to_owned() }.into())
+    }
+}
+
+impl<R: UpdateRule, M: Model + Send> Run<R, M> {
+    fn new<E, S: DataSource<M::Element>>(
+        trainer: &Trainer<'_, R, E>,
+        model: &mut M,
+        data: &S,
+        hogwild: Hogwild,
+    ) -> Result<Self> {
+        let refuse = |what, why| Err(TrainError::NotHogwild { what, why }.into());
+        trainer.check_settings()?;
+        if hogwild.threads == 0 || hogwild.merge_every == 0 {
+            return refuse("Hogwild", "`threads` and `merge_every` must be at least 1");
+        }
+        TooManyThreads::check("Hogwild::threads", hogwild.threads).map_err(TrainError::from)?;
+        if hogwild.hot_rows > HotRows::MOST {
+            let (found, limit) = (hogwild.hot_rows, HotRows::MOST);
+            return Err(TrainError::HotRows { found, limit }.into());
+        }
+        if trainer.plan.options.batch_size != 1 {
+            return refuse(
+                "batch_size",
+                "its steps are of one row; use `parallel` for larger batches",
+            );
+        }
+        if trainer.plan.clip_norm.is_some() {
+            return refuse("clip_norm", "nobody has the whole gradient; use `clip_gradient`");
+        }
+        if trainer.plan.callbacks.iter().any(|callback| callback.next_batch(0).is_some()) {
+            return refuse("a callback between batches", "threads do not wait for each other then");
+        }
+        if !M::TRAINS_ROWS || M::WRITES_STATES {
+            return refuse(M::NAME, "a step of one row is not one loop; use `fit_on_threads`");
+        }
+        let by_rows = |index: &usize| M::PARAMETERS[*index].gradient == Some(Storage::RowSparse);
+        let mut shared = (0..M::PARAMETERS.len()).filter(by_rows);
+        let (Some(parameter), None) = (shared.next(), shared.next()) else {
+            return refuse(
+                M::NAME,
+                "it has not one parameter with a row_sparse gradient; use `fit_on_threads`",
+            );
+        };
+        if let Some(why) = why_not_racing::<R, M::Element>(&trainer.rule, hogwild.hot_rows > 0) {
+            return refuse(R::NAME, why);
+        }
+        let specs: Vec<ParameterSpec> = trainer.updater(model)?.parameters().cloned().collect();
+        // Now that no row waits for steps which it was not touched by.
+        let mut rule = Racing(trainer.rule.clone());
+        rule.set_lazy_update(LazyUpdate::Touched);
+        let options = trainer.plan.batch_options();
+        let threads = (0..hogwild.threads).map(|_| {
+            let mut updater = Updater::new(rule.clone(), specs.clone())?;
+            updater.set_records_outputs(false);
+            Ok(Worker { model: replica(model, parameter)?, updater })
+        });
+        Ok(Run {
+            threads: threads.collect::<Result<_>>()?,
+            hot: hot_rows(model, data, &options, parameter, hogwild.hot_rows)?,
+            hogwild,
+            options,
+            schedule: trainer.plan.schedule.clone(),
+            rate: trainer.rule.learning_rate(),
+            epochs: trainer.plan.epochs,
+            parameter,
+        })
+    }
+
+    fn epochs<S: DataSource<M::Element> + Sync>(
+        &mut self,
+        model: &mut M,
+        data: &S,
+        leader: &mut dyn Leader<M>,
+    ) -> Result<()> {
+        let mut batches = data.batches(M::INPUTS, &self.options)?;
+        for epoch in 0..self.epochs {
+            batches.start_epoch(epoch)?;
+            let Some(n_rows) = batches.n_batches() else {
+                let why = "threads divide its rows, whose number is not known; read it into memory";
+                return Err(TrainError::NotHogwild { what: "data", why }.into());
+            };
+            let began = Instant::now();
+            let n_steps = self.threads.iter().map(|thread| thread.updater.clock()).sum();
+            let learning_rate = self.rate * self.schedule.factor(n_steps, epoch);
+            for Worker { updater, .. } in &mut self.threads {
+                updater.set_learning_rate(learning_rate)?;
+            }
+            let totals = self.epoch(model, data, epoch, n_rows)?;
+            if totals.n_rows == 0 {
+                return Err(TrainError::NoRows.into());
+            }
+            let seconds = began.elapsed().as_secs_f64();
+            let n_steps = n_steps + totals.n_batches;
+            let learning_rate = self.threads[0].updater.learning_rate();
+            let mut run = AfterEpoch { model, n_steps, learning_rate };
+            if leader.epoch(&mut run, Epoch { epoch, totals, learning_rate, seconds })?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// One epoch, after which the model has what the threads have come to, also where one of them has failed.
+    fn epoch<S: DataSource<M::Element> + Sync>(
+        &mut self,
+        model: &mut M,
+        data: &S,
+        epoch: u64,
+        n_rows: u64,
+    ) -> Result<EpochTotals> {
+        let parameter = self.parameter;
+        let table = std::mem::replace(&mut *table_of(model, parameter)?, Table::zeros(0, 0));
+        let hot = std::mem::take(&mut self.hot);
+        let shared = Arc::new(Shared::new(&self.threads[0].updater, parameter, table, model, hot));
+        let (n_threads, failed) = (self.threads.len() as u64, AtomicBool::new(false));
+        let pass = Pass {
+            epoch,
+            options: &self.options,
+            schedule: self.schedule.changes_by_step().then_some((&self.schedule, self.rate)),
+            n_threads,
+            merge_every: self.hogwild.merge_every,
+            failed: &failed,
+        };
+        let parts = thread::scope(|scope| {
+            let threads: Vec<_> = (0..)
+                .zip(&mut self.threads)
+                .map(|(number, Worker { model, updater })| {
+                    let rows = number * n_rows / n_threads..(number + 1) * n_rows / n_threads;
+                    let (shared, pass) = (&shared, &pass);
+                    let work = move || {
+                        updater.set_racer(Some(Racer::new(parameter, shared, model)));
+                        let result = pass.run(model, updater, data, rows);
+                        pass.failed.fetch_or(result.is_err(), Ordering::Relaxed);
+                        result
+                    };
+                    let thread = thread::Builder::new().spawn_scoped(scope, work);
+                    pass.failed.fetch_or(thread.is_err(), Ordering::Relaxed);
+                    thread
+                })
+                .collect();
+            let ends = (0..).zip(threads).map(|(rank, thread)| match thread.map(|it| it.join()) {
+                Ok(Ok(result)) => result,
+                Ok(Err(panic)) => {
+                    Err(StoreError::Panicked { rank, message: message_of(&*panic) }.into())
+                }
+                Err(error) => Err(not_started(rank, n_threads as usize, &error)),
+            });
+            ends.collect::<Vec<_>>()
+        });
+        for Worker { updater, .. } in &mut self.threads {
+            updater.set_racer(None);
+        }
+        // Nobody else has it any more.
+        if let Some(shared) = Arc::into_inner(shared) {
+            let (table, hot) = shared.end(model);
+            self.hot = hot;
+            *table_of(model, parameter)? = table;
+        }
+        let mut totals = EpochTotals::default();
+        for part in parts {
+            totals.extend(&part?);
+        }
+        Ok(totals)
+    }
+}
+
+/// What threads know of an epoch.
+struct Pass<'p> {
+    epoch: u64,
+    options: &'p BatchOptions,
+    /// Where the rate changes by step, with the rule's own.
+    schedule: Option<(&'p Schedule, f64)>,
+    n_threads: u64,
+    merge_every: usize,
+    failed: &'p AtomicBool,
+}
+
+impl Pass<'_> {
+    /// A step for each of a thread's rows of the epoch.
+    fn run<R: UpdateRule, M: Model, S: DataSource<M::Element>>(
+        &self,
+        model: &mut M,
+        updater: &mut Updater<Racing<R>, M::Element>,
+        data: &S,
+        rows: Range<u64>,
+    ) -> Result<EpochTotals> {
+        let mut totals = EpochTotals::default();
+        let mut batches = data.batches(M::INPUTS, self.options)?;
+        batches.seek(Position { epoch: self.epoch, batch: rows.start })?;
+        let merges = updater.racer_mut().is_some_and(|racer| racer.merges());
+        // A rate that changes by step is set before each.
+        let at_most = match self.schedule {
+            Some(_) => 1,
+            None if merges => self.merge_every,
+            None => ROWS_A_CALL,
+        };
+        let n_rows = rows.end - rows.start;
+        let mut since_merge = 0;
+        while totals.n_rows < n_rows && !self.failed.load(Ordering::Relaxed) {
+            if let Some((schedule, rate)) = self.schedule {
+                // As if all threads had made as many steps.
+                let n_steps = updater.clock() * self.n_threads;
+                updater.set_learning_rate(rate * schedule.factor(n_steps, self.epoch))?;
+            }
+            let left = (n_rows - totals.n_rows).min(at_most as u64) as usize;
+            let Some(at_hand) = batches.next_rows(left)? else { break };
+            let bound = model.bind(&at_hand)?;
+            let steps = model.train_rows(&bound, updater)?;
+            totals.add_rows(&steps);
+            if steps.diverged() {
+                let batch = rows.start + totals.n_batches - 1;
+                let error = diverged(self.epoch, batch, steps.last_loss, updater);
+                drop(at_hand);
+                return Err(blame(error, model, &mut batches, None));
+            }
+            since_merge += steps.n_steps;
+            let is_due = since_merge >= self.merge_every || totals.n_rows >= n_rows;
+            if is_due && let Some(racer) = updater.racer_mut() {
+                racer.merge(model);
+                since_merge = 0;
+            }
+        }
+        Ok(totals)
+    }
+}
+
+/// The table of a parameter.
+fn table_of<M: Model>(model: &mut M, parameter: usize) -> Result<&mut Table<M::Element>> {
+    let known = M::PARAMETERS.len();
+    let found = model.parameters_mut().into_iter().nth(parameter);
+    let found = found.map(|parameter| parameter.table);
+    found.ok_or(ModelError::NoParameter { model: M::NAME, index: parameter, known }.into())
+}
+
+/// A model with the same parameters, but for one, which is zero: no page of it is mapped.
+fn replica<M: Model>(model: &M, zero: usize) -> Result<M> {
+    let parameters = model.parameters();
+    M::from_tables(model.dims().clone(), &mut |name, shape| {
+        let found = parameters.iter().position(|parameter| parameter.name == name);
+        Ok(match found {
+            Some(index) if index != zero => parameters[index].table.clone(),
+            _ => Table::zeros(shape.n_rows(), shape.row_size()),
+        })
+    })
+}
+
+/// The rows that the first rows of data name most often, the most frequent first. O(entries of these).
+fn hot_rows<M: Model, S: DataSource<M::Element>>(
+    model: &M,
+    data: &S,
+    options: &BatchOptions,
+    parameter: usize,
+    at_most: usize,
+) -> Result<HotRows> {
+    /// So many rows tell.
+    const ROWS: usize = 2048;
+    if at_most == 0 {
+        return Ok(HotRows::default());
+    }
+    let mut batches = data.batches(M::INPUTS, options)?;
+    batches.start_epoch(0)?;
+    let mut named = Vec::new();
+    let mut n_rows = 0;
+    while n_rows < ROWS {
+        let Some(batch) = batches.next_rows(ROWS - n_rows)? else { break };
+        n_rows += batch.n_rows().max(1);
+        let bound = model.bind(&batch)?;
+        M::PARAMETERS[parameter].reads.visit::<M>(&bound, &mut |row| {
+            named.push(row);
+            Ok(())
+        })?;
+    }
+    named.sort_unstable();
+    // Data of another width is refused by the steps.
+    let n_rows = model.parameters()[parameter].shape.n_rows();
+    named.retain(|row| *row < n_rows);
+    let mut counts: Vec<_> = named.chunk_by(|a, b| a == b).map(|run| (run.len(), run[0])).collect();
+    counts.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+    Ok(HotRows::new(counts.into_iter().map(|(_, row)| row), at_most.min(n_rows)))
+}
