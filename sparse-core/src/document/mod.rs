@@ -1,13 +1,10 @@
-//! Pages made from the operator table, the catalogue of diagnostics and the update rules.
+//! Markdown pages of the operator table and of the diagnostics.
 //!
-//! Everything here is text from data: nothing is read or written. The test `pages` compares the result with the
-//! committed pages, and rewrites them where `NNZ_BLESS=1` is set.
+//! `sparse_macros::operator_pages!` puts them into the runtime's documentation, and the package
+//! `nnz-pages` keeps them in `docs/`. Everything here is text from data: no file is read or written.
 
 mod errors;
-mod foreign_names;
-mod gpu;
 mod operators;
-mod optimizers;
 mod tables;
 
 pub use tables::{short_storage_tables, storage_tables};
@@ -15,24 +12,14 @@ pub use tables::{short_storage_tables, storage_tables};
 /// A generated page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Where it is kept, from the root of the repository, with `/`.
+    /// The path of the file, from the root of the repository, with `/`.
     pub path: String,
-    /// All of it, in Markdown.
+    /// The whole text, in Markdown.
     pub text: String,
 }
 
-/// Every generated page: one a family of operators, their index, the page of errors, that of update
-/// rules, that of GPUs and that of names from other libraries.
-pub fn pages() -> Vec<Page> {
-    let mut pages = language_pages();
-    pages.push(optimizers::page());
-    pages.push(gpu::page());
-    pages.push(foreign_names::page());
-    pages
-}
-
-/// The pages of the language: operators and errors.
-fn language_pages() -> Vec<Page> {
+/// The pages of the language: one for each family of operators, their index, and the errors.
+pub fn language_pages() -> Vec<Page> {
     let mut pages = operators::pages();
     pages.push(errors::page());
     pages
@@ -70,33 +57,15 @@ pub fn module_pages() -> Vec<(String, String)> {
     pages.iter().map(module).collect()
 }
 
-/// A page with what stands between `<!-- name -->` and `<!-- end of name -->` replaced by `part`; `None` where it has
-/// no such lines.
-///
-/// ```
-/// use sparse_core::document::embed;
-///
-/// let page = "# Title\n<!-- table -->\nold\n<!-- end of table -->\n";
-/// let new = embed(page, "table", "new\n");
-/// assert_eq!(new.as_deref(), Some("# Title\n<!-- table -->\nnew\n<!-- end of table -->\n"));
-/// assert_eq!(embed(page, "figure", ""), None);
-/// ```
-pub fn embed(page: &str, name: &str, part: &str) -> Option<String> {
-    let (start, end) = (format!("<!-- {name} -->\n"), format!("<!-- end of {name} -->\n"));
-    let (before, rest) = page.split_once(&start)?;
-    let (_, after) = rest.split_once(&end)?;
-    Some(format!("{before}{start}{part}{end}{after}"))
-}
-
-/// The first line of every generated page.
-fn generated_from(source: &str) -> String {
+/// The first line of every generated page: `source`, and the command that makes the page again.
+pub fn generated_from(source: &str) -> String {
     format!(
-        "<!-- Generated from {source}. `NNZ_BLESS=1 cargo test -p sparse-core --test pages` rewrites it. -->\n\n"
+        "<!-- Generated from {source}. `NNZ_BLESS=1 cargo test -p nnz-pages` rewrites it. -->\n\n"
     )
 }
 
 /// A table in Markdown. A `|` inside a cell is escaped.
-fn table(head: &[&str], rows: &[Vec<String>]) -> String {
+pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let line = |cells: &mut dyn Iterator<Item = &str>| {
         let cells: Vec<String> = cells.map(|cell| cell.replace('|', "\\|")).collect();
         format!("| {} |\n", cells.join(" | "))
@@ -109,8 +78,8 @@ fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
-/// `` `a`, `b` ``.
-fn code_list<S: AsRef<str>>(words: impl IntoIterator<Item = S>) -> String {
+/// Words as code, in one line: `` `a`, `b` ``.
+pub fn code_list<S: AsRef<str>>(words: impl IntoIterator<Item = S>) -> String {
     let words: Vec<String> = words.into_iter().map(|word| format!("`{}`", word.as_ref())).collect();
     words.join(", ")
 }

@@ -1,7 +1,7 @@
 //! The page of names that operators have in other libraries.
 
-use super::{Page, generated_from, table};
-use crate::foreign_names::{FOREIGN_NAMES, Instead};
+use sparse_core::document::{Page, generated_from, table};
+use sparse_core::foreign_names::{FOREIGN_NAMES, Instead};
 
 /// `docs/foreign_names.md`.
 pub(super) fn page() -> Page {

@@ -1,8 +1,8 @@
 //! The page of what GPUs compute: the rules that have kernels there, and those that do not.
 
-use super::{Page, code_list, generated_from, table};
-use crate::operators::{self, Operator, Rule};
-use crate::update_rules::{NAMES, RuleVisitor, Step, UpdateRule, with_rule};
+use sparse_core::document::{Page, code_list, generated_from, table};
+use sparse_core::operators::{self, Operator, Rule};
+use sparse_core::update_rules::{NAMES, RuleVisitor, Step, UpdateRule, with_rule};
 
 /// `docs/gpu.md`.
 pub(super) fn page() -> Page {

@@ -1,7 +1,7 @@
 //! The page of update rules.
 
-use super::{Page, generated_from, table};
-use crate::update_rules::{Idle, NAMES, RuleVisitor, Step, UpdateRule, with_rule};
+use sparse_core::document::{Page, generated_from, table};
+use sparse_core::update_rules::{Idle, NAMES, RuleVisitor, Step, UpdateRule, with_rule};
 
 /// `docs/optimizers.md`.
 pub(super) fn page() -> Page {
