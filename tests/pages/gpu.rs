@@ -11,14 +11,17 @@ pub(super) fn page() -> Page {
     );
     text.push_str(
         "# What a GPU computes\n\n\
-         `OnGpu::new(&model, &gpu)`, with the feature `cuda`, is a model on a GPU. Every operator of its graph and of its gradients must \
-         have a kernel there for the storage of its operands; a model that needs another does not compile. States and operators of the user's \
-         own are on the host only. The last lines of a plan (`println!(\"{}\", Model::PLAN)`) say what a GPU launches for each value: the kernel of the same \
-         name, or the one that operators of a kind share, made of their formula.\n\n\
-         Outputs come back to the host as they are stored: dense ones as `forward` gives them, others by `OnGpu::csr_output` and \
-         `row_sparse_output`.\n\n\
-         Ids that a model computes (positions, counts) are a dense array of `u64` there as on the host, which whatever takes ids reads; of \
-         outputs that are ids `OnGpu::ids_output` has a copy on the host.\n\n",
+         `OnGpu::new(&model, &gpu)`, with the feature `cuda`, is a model on a GPU. Every \
+         operator of its graph and of its gradients must have a kernel there for the storage \
+         of its operands; a model that needs another does not compile. States and operators \
+         of the user's own are on the host only. The last lines of a plan (`println!(\"{}\", \
+         Model::PLAN)`) name the launch for each value: the kernel of the same name, or one \
+         that operators of a kind share, made of their formula.\n\n\
+         Outputs come back to the host as they are stored: dense ones as `forward` gives \
+         them, others by `OnGpu::csr_output` and `row_sparse_output`.\n\n\
+         Ids that a model computes (positions, counts) are a dense array of `u64` there as on \
+         the host, for any operator that takes ids. `OnGpu::ids_output` copies outputs that \
+         are ids to the host.\n\n",
     );
     let (mut of_rules, mut n_there, mut n_rules) = (Vec::new(), 0, 0);
     for (_, rows) in operators::families() {
@@ -48,47 +51,65 @@ pub(super) fn page() -> Page {
         text.push_str(&format!("\nWithout: {missing}.\n"));
     }
     text.push_str(
-        "\n`LazyUpdate::Exact`, `Touched` and `Dense` are as on the host. Where steps without a gradient change rows, the GPU keeps for each row up to \
-         which step it is settled, and settles the rows that a batch names before the step reads them. ",
+        "\n`LazyUpdate::Exact`, `Touched` and `Dense` are as on the host. Where steps without a \
+         gradient change table rows, the GPU keeps the last step of each row, and catches up \
+         the rows that a batch names before the step reads them. ",
     );
     let on_host = NAMES.iter().filter(|name| with_rule(name, WaitsOnHost).is_ok_and(|found| found));
     text.push_str(&format!(
-        "What rows miss by {} is made up for on the host alone: `Exact` is refused with these on a GPU, which takes `Touched` or `Dense`. ",
+        "Idle steps of {} have no formulas for the GPU: `Exact` is refused with these rules there, \
+         `Touched` or `Dense` are not. ",
         code_list(on_host)
     ));
     text.push_str(
-        "Where scores are a product of a csr with a parameter, and \
-         a bias or none, derivatives by them are kept there for each row of the data: `Svrg` and `Saga` [correct \
-         gradients](variance_reduction.md) by them as on the host, within the one launch of the batch or by a launch after that of the derivatives. For any other model `Svrg` computes the gradients of the batch at the snapshot, which is a \
+        "Where scores are a product of a csr with a parameter, with or without a bias, \
+         derivatives by the scores are kept on the GPU for each sample of the data. `Svrg` \
+         and `Saga` [correct gradients](variance_reduction.md) by them as on the host, within \
+         the one launch of the batch or by a launch after that of the derivatives. For any \
+         other model `Svrg` computes the gradients of the batch at the snapshot, which is a \
          second model on the GPU, and `Saga` is refused by name, as on the host.\n",
     );
     text.push_str(
         "\n## Steps\n\n\
-         A value of the plan is a launch of its kernel, but for what a step has as one:\n\n\
-         - Where the model is `dot(x, w)` of a csr, perhaps plus \
-         `pairwise_interaction(x, v)` and a bias, into a loss: the scores, the loss and its derivatives by the scores are one kernel. The scores are written where an output is computed from them and \
-         somebody looks at outputs.\n\
-         - Where the model is what ids of the batch name, `sum(take(p, users) * take(q, items), axis = 1)` or its `mean`, `take(b, users)` of one number, each parameter once and at most 8 in all, \
-         added up with a bias and numbers, into a loss that is a sum over scores: the same, with the derivatives by the rows of either side.\n\
-         - A gradient of rows that is a sum over rows of the batch: csrᵀ · dense, that of `embedding_bag`, that of `take` and `embedding` by ids of the batch, of a table that is looked up in up to 4 places, \
-         and that of the interactions of such a model. The kernel that sums up what a row gets ends in the update rule's recurrence. The columns of a \
-         csr, and ids, are looked for once for all of them. The gradient is made where \
-         its norm is asked for, where all rows make each step (`LazyUpdate::Dense`), and for rules with a state of whole rows \
-         (`group-adagrad`).\n\n\
-         `fuse = off` in the model leaves a kernel for each value. `OnGpu::kernels` lists what computes each value, and what a step has \
-         instead; `Gpu::trace` lists the kernels of a call in the order of their launches.\n\n\
+         Each value of the plan is a launch of its kernel, with these exceptions:\n\n\
+         - The model is `dot(x, w)` of a csr, perhaps plus `pairwise_interaction(x, v)` and a \
+         bias, into a loss. The scores, the loss and its derivatives by the scores are then \
+         one kernel. It writes the scores if an output is computed from them and outputs are \
+         read.\n\
+         - The model is lookups by ids of the batch, `sum(take(p, users) * take(q, items), \
+         axis = 1)` or its `mean`, and `take(b, users)` of one number. Each parameter occurs \
+         once, with at most 8 in all; they are added up with a bias and numbers, into a loss \
+         that is a sum over scores. One kernel then computes the same, with the derivatives \
+         by the table rows of either side.\n\
+         - A gradient is a sum over samples of the batch that gives table rows: csrᵀ · dense, \
+         that of `embedding_bag`, that of `take` and `embedding` by ids of the batch, of a \
+         table that is looked up in up to 4 places, and that of the interactions of such a \
+         model. The kernel that sums a row's gradient ends in the update rule's recurrence. \
+         The columns of a csr, and ids, are searched once for all of them. The gradient \
+         itself is made where its norm is needed, where all rows make each step \
+         (`LazyUpdate::Dense`), and for rules with a state of whole rows (`group-adagrad`).\n\n\
+         `fuse = off` in the model leaves a kernel for each value. `OnGpu::kernels` lists \
+         what computes each value, and what a step has instead; `Gpu::trace` lists the \
+         kernels of a call in the order of their launches.\n\n\
          ## Batches\n\n\
-         The arrays of a batch are written into one block of pinned memory and copied by one call, beside the kernels, which wait for what they \
-         read. `Trainer` and `fit_epoch` read and copy the next batch while a step computes, unless a callback or a metric sees the batch of the \
-         step; in a loop of one's own, `take_batch` and `step_on_taken` do so, and `train_step` copies its batch during the update of the step \
-         before it. There are two blocks, which grow to the largest batch that they have seen; after that a step allocates nothing on the GPU.\n\n\
+         The arrays of a batch are written into one block of pinned memory and copied by one \
+         call, beside the kernels, which wait for what they read. `Trainer` and `fit_epoch` \
+         read and copy the next batch while a step computes, unless a callback or a metric \
+         reads the batch of the step. Your own loop does so by `take_batch` and \
+         `step_on_taken`; `train_step` copies its batch during the update of the previous \
+         step. There are two blocks, which grow to the largest batch so far; after that a \
+         step allocates nothing on the GPU.\n\n\
          ## Waiting\n\n\
-         A step whose gradients go into their updates waits for nothing but what is read of it: its loss, where `train_step` returns it, and outputs, \
-         where the updater records them. `Trainer` and `fit_epoch` read losses up to 32 steps later where nobody looks at a step, with the same bits; a loss that is not finite is \
-         reported with its batch, after the steps made meanwhile. In a loop of one's own, `begin_step_on_taken` and `late_losses` do so. What fails on the GPU is an \
-         error of the next call that waits, which names the kernels.\n\n\
-         The launches of a step up to its loss, and those after it, are CUDA graphs once the kernels of a step are those of the one before: sizes and addresses may differ. \
-         `Gpu::graphs_refused` says why where the driver refuses graphs; results are the same.\n",
+         A step whose gradients go into their updates waits only for what is read of it: its \
+         loss, where `train_step` returns it, and outputs, where the updater records them. \
+         `Trainer` and `fit_epoch` read losses up to 32 steps later where nothing observes a \
+         step, with the same bits. A loss that is not finite is reported with its batch, \
+         after the steps made meanwhile. Your own loop does so by `begin_step_on_taken` and \
+         `late_losses`. A failure on the GPU is an error of the next call that waits, which \
+         names the kernels.\n\n\
+         The launches of a step up to its loss, and those after it, are CUDA graphs once the \
+         kernels of a step equal those of the previous one; sizes and addresses may differ. \
+         If the driver refuses graphs, `Gpu::graphs_refused` says why; results are the same.\n",
     );
     Page { path: "docs/gpu.md".into(), text }
 }

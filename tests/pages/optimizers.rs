@@ -8,24 +8,32 @@ pub(super) fn page() -> Page {
     let mut text = generated_from("`sparse-core/src/update_rules/`");
     text.push_str(
         "# Update rules\n\n\
-         What a gradient does to a weight, by rule: `Trainer::new(Sgd { learning_rate: 0.1, ..Sgd::default() })`, or \
-         `train --optimizer sgd --learning-rate 0.1`. A row_sparse gradient is applied as `lazy_update` says. `Exact`, the default, is the \
-         mathematics of the dense update at the cost of the rows touched: what idle steps (those of a row without a gradient) do is \
-         made up for in closed form; rules without one refuse it and take `Touched` (only the rows of the gradient change) or `Dense` \
-         (all rows, at every step).\n\n\
-         The rate is the field `learning_rate` of every rule. There is no `lr`: rustc proposes for an unknown field the one that is spelt most like \
-         it, which for `lr` is `l1`, another hyperparameter. `nnz::prelude` has the rules, and `..Sgd::default()` the fields that are left out.\n\n",
+         An update rule says how a gradient changes a weight: `Trainer::new(Sgd { \
+         learning_rate: 0.1, ..Sgd::default() })`, or `nnz train --optimizer sgd \
+         --learning-rate 0.1`. `lazy_update` says how a row_sparse gradient is applied:\n\n\
+         - `Exact`, the default, is the mathematics of the dense update at the cost of the \
+         table rows touched. A row is caught up in closed form with its idle steps, those \
+         without a gradient. Rules without a closed form refuse it.\n\
+         - `Touched` changes only the rows of the gradient.\n\
+         - `Dense` changes all rows at every step.\n\n\
+         The learning rate is the field `learning_rate` of every rule. There is no `lr`: for \
+         an unknown field rustc proposes the most similar name, which is `l1`, another \
+         hyperparameter. `nnz::prelude` has the rules, and `..Sgd::default()` the omitted \
+         fields.\n\n",
     );
     text.push_str(&table(&["rule", "state of a weight", "`Exact`"], &each(|| Row)));
     text.push_str(
         "\n## Which parameters decay\n\n\
-         Weight decay and L1 shrink a parameter that is used as a weight: as a factor of a product, as a table of a look-up or a \
-         bag, or multiplied with a csr; so are parameters from whose elements such a weight is computed (`dot(x, relu(w))`). What is only \
-         added or multiplied by broadcasting (a bias, a scale, a temperature) does not decay. Storage and shape play no part: \
-         `dense[d]`, `dense[d, 1]` and `row_sparse[d, 1]` in `dot(x, w)` decay alike. `param(decay) b: …` and `param(no_decay) w: …` \
-         overrule the uses. The plan says `decays` or `no decay` beside each parameter, and so does the documentation of its field. \
-         `Trainer::weight_decay_scale` sets another factor than 0 or 1 in a run. The row_sparse operands of an operator of \
-         your own count as tables.\n",
+         Weight decay and L1 shrink a parameter that is used as a weight: as a factor of a \
+         product, as a table of a lookup or a bag, or multiplied with a csr. They also shrink \
+         parameters from whose elements such a weight is computed (`dot(x, relu(w))`). A \
+         parameter that is only added, or multiplied by broadcasting (a bias, a scale, a \
+         temperature), does not decay. Storage and shape play no part: `dense[d]`, `dense[d, \
+         1]` and `row_sparse[d, 1]` in `dot(x, w)` decay alike. The row_sparse operands of \
+         your own operator count as tables.\n\n\
+         `param(decay) b: …` and `param(no_decay) w: …` overrule the uses. The plan says \
+         `decays` or `no decay` beside each parameter, and so does the documentation of its \
+         field. `Trainer::weight_decay_scale` sets another factor than 0 or 1 in a run.\n",
     );
     for section in each(|| Section) {
         text.push_str(&section);
