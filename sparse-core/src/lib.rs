@@ -28,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 pub mod alternatives;
+pub mod attributes;
 pub mod compile;
 pub mod diagnostics;
 pub mod document;
@@ -39,6 +40,7 @@ pub mod ir;
 pub mod operators;
 pub mod passes;
 pub mod readable;
+pub mod shape_rules;
 pub mod shapes;
 pub mod storage;
 pub mod update_rules;

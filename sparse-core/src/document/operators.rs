@@ -4,7 +4,7 @@ use super::tables::{cell, groups, patterns, word};
 use super::{Page, code_list, generated_from, storage_tables, table};
 use crate::formula::{self, Formula};
 use crate::operators::{self, AttributeKind, Gradient, Kind, Operator, Pattern};
-use crate::shapes::structural;
+use crate::shape_rules;
 use crate::storage::Storage;
 
 const SOURCE: &str = "the operator table (`sparse-core/src/operators`)";
@@ -191,7 +191,7 @@ fn derivative(operator: &Operator) -> String {
 fn section(operator: &Operator) -> String {
     let mut text = format!("\n## `{}`\n\n{}\n\n", operator.name, operator.summary);
     text.push_str(&format!("- Call: {}\n", code_list([call(operator)])));
-    match structural::describe(operator.shape) {
+    match shape_rules::describe(operator.shape) {
         Some(rule) => text.push_str(&format!("- Shape: {rule}\n")),
         None => text.push_str(&format!("- Shape: {}\n", code_list([operator.shape]))),
     }

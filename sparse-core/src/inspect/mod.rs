@@ -16,6 +16,7 @@ mod text;
 pub use bind::{BoundPlan, Measure, Memory, Sizes};
 pub use bytes::Bytes;
 
+use crate::formula::{self, scalar};
 use crate::ir::AttributeValue;
 use crate::operators::{self, Link};
 use crate::storage::{ElementType, Storage};
@@ -156,7 +157,7 @@ pub enum Operand {
 impl Operand {
     /// A formula before the values of constants are seen.
     pub(crate) fn named(text: &str) -> Self {
-        Operand::Named { text: crate::ir::interned(text), constants: &[] }
+        Operand::Named { text: crate::attributes::interned(text), constants: &[] }
     }
 
     /// The number that an operand is, once the extents in it are known. `None` of a value, and of a
@@ -171,7 +172,7 @@ impl Operand {
                     found.map(|(_, value)| *value)
                 };
                 let known = |name: &str| constant(name).or(extent(name).map(|size| size as f64));
-                operators::scalar::value(&crate::formula::parse(text).ok()?, &known).ok()
+                scalar::value(&formula::parse(text).ok()?, &known).ok()
             }
         }
     }

@@ -4,19 +4,16 @@
 //! a hole. The representation knows no tokens: [`Place`] is an opaque number that the front end
 //! turns back into a span, and that derived values inherit.
 
-mod attributes;
 mod build;
-mod named;
 mod text;
 
-pub use attributes::{AttributeValue, Attributes, Axes, List, Number};
-pub(crate) use named::interned;
-pub use named::{Entry, NamedList};
+pub use crate::attributes::{AttributeValue, Attributes, Axes, Entry, List, NamedList, Number};
 pub use text::{parse, print};
 
+use crate::attributes::place_of;
 use crate::formula::Formula;
 use crate::operators::{self, Operator};
-use crate::shapes::{Assumed, Dims, Substitution, place_of};
+use crate::shapes::{Assumed, Dims, Substitution};
 use crate::storage::{ElementType, Storage};
 
 /// A position in [`Graph::values`].

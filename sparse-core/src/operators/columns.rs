@@ -1,7 +1,5 @@
 //! Columns of the operator table: what an operator says of its operands and its result.
 
-use super::Condition;
-
 /// Where a csr result stores elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CsrPattern {
@@ -63,43 +61,6 @@ pub struct RowsRead {
     pub when: Option<&'static str>,
     /// What is made of the rows.
     pub what: RowUse,
-}
-
-/// Which rows a row_sparse result stores. The first entry whose condition holds is the one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResultRows {
-    /// Any: every row, or those that values tell.
-    All,
-    /// None.
-    Nothing,
-    /// Those that the operator reads [as they are](RowUse::AsTheyAre).
-    Read,
-    /// Those that the operand `like` stores.
-    Like,
-    /// Those that one of these operands stores, at other places.
-    Moved(&'static [&'static str]),
-    /// Those that are named: something is added to each of them.
-    Added {
-        /// What names them.
-        by: RowNames,
-        /// How what is added is made.
-        what: RowUse,
-        /// The operand that it is made of.
-        of: &'static str,
-        /// What must hold, as in [`Gradient::when`](super::Gradient::when).
-        when: Option<&'static str>,
-    },
-    /// Those that one of these operands stores. The operator acts within rows: it computes each row
-    /// of the result from the rows of these operands at the same place, and from nothing else that
-    /// is stored by rows. Reading some rows commutes with it.
-    Within {
-        /// The operands.
-        of: &'static [&'static str],
-        /// What must hold, as in [`Gradient::when`](super::Gradient::when).
-        when: Option<&'static str>,
-        /// What must not hold.
-        unless: Option<&'static Condition>,
-    },
 }
 
 /// A function that makes a prediction of a score. Metrics see the score: in the model's element type, different scores may have one prediction.

@@ -4,7 +4,9 @@
 //! hundred bytes.
 
 use super::unary::{DENSE_ONLY, ZERO_PRESERVING, gradient_family, gradient_rules};
-use super::{Gradient, Kind, Operator, ROW, Rule, Weights, no_gradient};
+use super::write::{self, DEFAULTS, no_gradient};
+use super::{DeclaredKernel, Gradient, Kind, Operator, Rule, Weights};
+use crate::shapes::{names_of, terms};
 use crate::storage::{Storage, join};
 
 /// What a declaration says of an operator. [`check`](Declaration::check) it before its rows are made.
@@ -33,17 +35,6 @@ pub struct Each {
     pub has_derivative: bool,
     /// The derivative at 0, where that is said.
     pub slope_at_zero: Option<f64>,
-}
-
-/// What computes the values of a declared operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeclaredKernel {
-    /// The function of the rule.
-    OfRule,
-    /// The function of each element.
-    Each,
-    /// The derivative of that, times the gradient that arrives; true where it may be other than 0 at 0.
-    EachGradient(bool),
 }
 
 /// What of a declaration is wrong.
@@ -111,7 +102,7 @@ impl Declaration {
         let Some((operands, result)) = shape.split_once("->") else {
             return example(format!("the shape rule `{shape}` has no result"));
         };
-        let patterns = crate::shapes::terms(operands);
+        let patterns = terms(operands);
         if patterns.len() != self.operands.len() {
             let (found, name, wanted) = (patterns.len(), &self.name, self.operands.len());
             return example(format!(
@@ -125,11 +116,11 @@ impl Declaration {
             return example(format!("`{word}` is not the shape of an operand"));
         }
         let letters: Vec<&str> =
-            patterns.iter().filter(named).flat_map(|word| crate::shapes::names_of(word)).collect();
+            patterns.iter().filter(named).flat_map(|word| names_of(word)).collect();
         match result.trim() {
             "same" if patterns.contains(&"same") => Ok(()),
             result if result.starts_with('[') && result.ends_with(']') => {
-                let mut unknown = crate::shapes::names_of(result).into_iter();
+                let mut unknown = names_of(result).into_iter();
                 let unknown =
                     unknown.find(|name| name.parse::<u64>().is_err() && !letters.contains(name));
                 match unknown {
@@ -156,7 +147,7 @@ impl Declaration {
         let mut gradient: Vec<Gradient> = self
             .gradients
             .iter()
-            .map(|(operand, formula)| super::gradient(keep(operand), keep(formula)))
+            .map(|(operand, formula)| write::gradient(keep(operand), keep(formula)))
             .collect();
         let Some(each) = self.each else {
             let rules = self.rules.iter().map(|rule| Rule::new(keep(rule))).collect();
@@ -168,7 +159,7 @@ impl Declaration {
                 gradient: keep_all(gradient),
                 kind: Kind::Declared(index, DeclaredKernel::OfRule),
                 weights: Weights::Tables,
-                ..ROW
+                ..DEFAULTS
             };
             return vec![Box::leak(Box::new(row))];
         };
@@ -191,10 +182,10 @@ impl Declaration {
                     DeclaredKernel::EachGradient(gradient_family(slope) != gradient_family(0.0)),
                 ),
                 internal: true,
-                ..ROW
+                ..DEFAULTS
             };
             let formula = format!("{name}_gradient(grad, {})", operands[0]);
-            gradient.push(super::gradient(operands[0], keep(&formula)));
+            gradient.push(write::gradient(operands[0], keep(&formula)));
             rows.push(Box::leak(Box::new(row)));
         }
         let alternative = match each.at_zero {
@@ -213,7 +204,7 @@ impl Declaration {
             gradient: keep_all(gradient),
             kind: Kind::Declared(index, DeclaredKernel::Each),
             alternative: (!keeps_zero).then(|| keep(&alternative)),
-            ..ROW
+            ..DEFAULTS
         };
         rows.insert(0, Box::leak(Box::new(row)));
         rows

@@ -1,9 +1,9 @@
 //! Matrix products.
 
-use super::{
-    Condition, CsrPattern, Operator, ROW, ResultRows, RowNames, RowUse, Weights, all_rows, flag,
-    gradient, gradient_when, rows_by, rule, storage, within_rows,
+use super::write::{
+    DEFAULTS, all_rows, flag, gradient, gradient_when, rows_by, rule, storage, within_rows,
 };
+use super::{Condition, CsrPattern, Operator, ResultRows, RowNames, RowUse, Weights};
 use crate::storage::Storage::Dense;
 
 pub(super) const ALL: &[&Operator] = &[&DOT, &OUTER];
@@ -85,7 +85,7 @@ const DOT: Operator = Operator {
         },
         within_rows(&["lhs"]),
     ],
-    ..ROW
+    ..DEFAULTS
 };
 
 const OUTER: Operator = Operator {
@@ -108,5 +108,5 @@ const OUTER: Operator = Operator {
     at_pattern: Some("sampled_dot"),
     reads_rows: &[all_rows("lhs"), all_rows("rhs")],
     result_rows: &[within_rows(&["lhs"])],
-    ..ROW
+    ..DEFAULTS
 };

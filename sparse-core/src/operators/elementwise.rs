@@ -4,9 +4,8 @@
 //! as an operand a sparse array keeps its storage where the function of that number is 0 at 0: `maximum(x, -1)` and `power(x, 2)`
 //! of a csr are csr, `maximum(x, 1)` and `power(x, 0)` are refused.
 
-use super::{
-    BinaryFamily, Condition, Kind, Operator, ROW, Rule, Weights, gradient, no_gradient, rule,
-};
+use super::write::{DEFAULTS, gradient, no_gradient, rule};
+use super::{BinaryFamily, Condition, Kind, Operator, Rule, Weights};
 
 const ZERO_STAYS: &Condition = &Condition::ZERO_STAYS;
 
@@ -125,7 +124,7 @@ macro_rules! binary {
                 $(weights: Weights::$weights,)?
                 $(where_stored: Some($stored),)?
                 $(is_sum: $is_sum,)?
-                ..ROW
+                ..DEFAULTS
             };
         )*
     };
@@ -197,7 +196,7 @@ const SCATTER_DIVIDE: Operator = Operator {
         gradient("rhs", "reduce_to(-scatter_divide(grad * out, rhs), rhs)"),
     ],
     kind: Kind::Binary(BinaryFamily::Left, "x / y"),
-    ..ROW
+    ..DEFAULTS
 };
 
 const STORED_POWER: Operator = Operator {
@@ -217,5 +216,5 @@ const STORED_POWER: Operator = Operator {
     ],
     kind: Kind::Binary(BinaryFamily::Left, "select((x == 0) * (y < 0), 0, pow(x, y))"),
     internal: true,
-    ..ROW
+    ..DEFAULTS
 };

@@ -1,7 +1,5 @@
 //! Kinds of operators: which kernels carry them out.
 
-use super::declared;
-
 /// Which kernels carry an operator out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
@@ -26,7 +24,7 @@ pub enum Kind {
     /// The gradient of a loss: the kernels of the loss of this name.
     LossGradient(&'static str),
     /// Functions of the user's: which declaration, and what of it.
-    Declared(usize, declared::DeclaredKernel),
+    Declared(usize, DeclaredKernel),
 }
 
 /// The loss of one score, as formulas in the score `s`, its label `t` and attributes that are numbers.
@@ -102,4 +100,15 @@ pub enum LossLabel {
     Count,
     /// A class id.
     Class,
+}
+
+/// What computes the values of a declared operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeclaredKernel {
+    /// The function of the rule.
+    OfRule,
+    /// The function of each element.
+    Each,
+    /// The derivative of that, times the gradient that arrives; true where it may be other than 0 at 0.
+    EachGradient(bool),
 }

@@ -1,9 +1,12 @@
 //! Layers: products with a table that batches read by rows, a second-order interaction, and the product at a pattern that gradients of
 //! sparse values are made of.
 
+use super::write::{
+    DEFAULTS, all_rows, flag, gradient, gradient_when, no_gradient, rows_by, rows_by_ids, rule,
+    storage,
+};
 use super::{
-    Condition, CsrPattern, IdsBelow, Operator, ROW, ResultRows, RowNames, RowUse, Rule, Weights,
-    all_rows, flag, gradient, gradient_when, no_gradient, rows_by, rows_by_ids, rule, storage,
+    Condition, CsrPattern, IdsBelow, Operator, ResultRows, RowNames, RowUse, Rule, Weights,
 };
 use crate::storage::Storage::Dense;
 
@@ -47,7 +50,7 @@ const FULLY_CONNECTED: Operator = Operator {
     ),
     weights: Weights::Operands(&["x", "weight"]),
     reads_rows: &[all_rows("weight")],
-    ..ROW
+    ..DEFAULTS
 };
 
 const EMBEDDING: Operator = Operator {
@@ -65,7 +68,7 @@ const EMBEDDING: Operator = Operator {
     ],
     weights: Weights::Operands(&["weight"]),
     reads_rows: &[rows_by_ids("weight", "ids", RowUse::Each)],
-    ..ROW
+    ..DEFAULTS
 };
 
 const EMBEDDING_BAG: Operator = Operator {
@@ -93,7 +96,7 @@ const EMBEDDING_BAG: Operator = Operator {
     alternative: Some("bags are the rows of a csr: write `embedding_bag(csr({bags}), {table})`"),
     weights: Weights::Operands(&["table"]),
     reads_rows: &[rows_by("table", "bags", RowUse::Bags)],
-    ..ROW
+    ..DEFAULTS
 };
 
 const EMBEDDING_BAG_GRADIENT: Operator = Operator {
@@ -115,7 +118,7 @@ const EMBEDDING_BAG_GRADIENT: Operator = Operator {
         when: None,
     }],
     internal: true,
-    ..ROW
+    ..DEFAULTS
 };
 
 const PAIRWISE_INTERACTION: Operator = Operator {
@@ -136,7 +139,7 @@ const PAIRWISE_INTERACTION: Operator = Operator {
     ],
     weights: Weights::Operands(&["v"]),
     reads_rows: &[rows_by("v", "x", RowUse::Otherwise)],
-    ..ROW
+    ..DEFAULTS
 };
 
 const PAIRWISE_INTERACTION_GRADIENT: Operator = Operator {
@@ -161,7 +164,7 @@ const PAIRWISE_INTERACTION_GRADIENT: Operator = Operator {
         of: "grad",
         when: None,
     }],
-    ..ROW
+    ..DEFAULTS
 };
 
 const PAIRWISE_INTERACTION_SLOPE: Operator = Operator {
@@ -179,7 +182,7 @@ const PAIRWISE_INTERACTION_SLOPE: Operator = Operator {
     internal: true,
     reads_rows: &[rows_by("v", "x", RowUse::Otherwise)],
     csr_pattern: CsrPattern::Operand("x"),
-    ..ROW
+    ..DEFAULTS
 };
 
 const SECOND: &[super::Gradient] = &[
@@ -249,5 +252,5 @@ const SAMPLED_DOT: Operator = Operator {
         rows_by("rhs", "like", RowUse::Otherwise).only("rhs_rank == 1"),
         all_rows("rhs"),
     ],
-    ..ROW
+    ..DEFAULTS
 };

@@ -1,8 +1,7 @@
 //! The same elements in another shape or order, and repeated.
 
-use super::{
-    Operator, ROW, Rule, axes, extents, flag, gradient, integer, list, required_extent, rule,
-};
+use super::write::{DEFAULTS, axes, extents, flag, gradient, integer, list, required_extent, rule};
+use super::{Operator, Rule};
 
 pub(super) const ALL: &[&Operator] = &[
     &RESHAPE,
@@ -30,7 +29,7 @@ const RESHAPE: Operator = Operator {
     shape: "reshape",
     storage: DENSE_ONLY,
     gradient: &[gradient("x", "reshape_like(grad, x)")],
-    ..ROW
+    ..DEFAULTS
 };
 
 const FLATTEN: Operator = Operator {
@@ -40,7 +39,7 @@ const FLATTEN: Operator = Operator {
     shape: "flatten",
     storage: DENSE_ONLY,
     gradient: &[gradient("x", "reshape_like(grad, x)")],
-    ..ROW
+    ..DEFAULTS
 };
 
 const EXPAND_DIMS: Operator = Operator {
@@ -51,7 +50,7 @@ const EXPAND_DIMS: Operator = Operator {
     shape: "expand_dims",
     storage: DENSE_ONLY,
     gradient: &[gradient("x", "reshape_like(grad, x)")],
-    ..ROW
+    ..DEFAULTS
 };
 
 const SQUEEZE: Operator = Operator {
@@ -62,7 +61,7 @@ const SQUEEZE: Operator = Operator {
     shape: "squeeze",
     storage: DENSE_ONLY,
     gradient: &[gradient("x", "reshape_like(grad, x)")],
-    ..ROW
+    ..DEFAULTS
 };
 
 const RESHAPE_LIKE: Operator = Operator {
@@ -74,7 +73,7 @@ const RESHAPE_LIKE: Operator = Operator {
     storage: &[rule("dense like -> dense").on_gpu()],
     gradient: &[gradient("x", "reshape_like(grad, x)")],
     internal: true,
-    ..ROW
+    ..DEFAULTS
 };
 
 const PERMUTE: Operator = Operator {
@@ -86,7 +85,7 @@ const PERMUTE: Operator = Operator {
     shape: "permute",
     storage: DENSE_ONLY,
     gradient: &[gradient("x", "permute(grad, axes = axes, inverse = !inverse)")],
-    ..ROW
+    ..DEFAULTS
 };
 
 const SWAP_AXES: Operator = Operator {
@@ -97,7 +96,7 @@ const SWAP_AXES: Operator = Operator {
     shape: "swap_axes",
     storage: DENSE_ONLY,
     gradient: &[gradient("x", "swap_axes(grad, first = first, second = second)")],
-    ..ROW
+    ..DEFAULTS
 };
 
 const REVERSE: Operator = Operator {
@@ -108,7 +107,7 @@ const REVERSE: Operator = Operator {
     shape: "reverse",
     storage: DENSE_ONLY,
     gradient: &[gradient("x", "reverse(grad, axis = axis)")],
-    ..ROW
+    ..DEFAULTS
 };
 
 const TILE: Operator = Operator {
@@ -119,7 +118,7 @@ const TILE: Operator = Operator {
     shape: "tile",
     storage: DENSE_ONLY,
     gradient: &[gradient("x", "tile_gradient(grad, x, reps = reps)")],
-    ..ROW
+    ..DEFAULTS
 };
 
 const TILE_GRADIENT: Operator = Operator {
@@ -132,7 +131,7 @@ const TILE_GRADIENT: Operator = Operator {
     storage: &[rule("dense like -> dense").on_gpu()],
     gradient: &[gradient("sum", "tile(grad, reps = reps)")],
     internal: true,
-    ..ROW
+    ..DEFAULTS
 };
 
 const REPEAT: Operator = Operator {
@@ -143,7 +142,7 @@ const REPEAT: Operator = Operator {
     shape: "repeat",
     storage: DENSE_ONLY,
     gradient: &[gradient("x", "repeat_gradient(grad, x, repeats = repeats, axis = axis)")],
-    ..ROW
+    ..DEFAULTS
 };
 
 const REPEAT_GRADIENT: Operator = Operator {
@@ -156,5 +155,5 @@ const REPEAT_GRADIENT: Operator = Operator {
     storage: &[rule("dense like -> dense").on_gpu()],
     gradient: &[gradient("sum", "repeat(grad, repeats = repeats, axis = axis)")],
     internal: true,
-    ..ROW
+    ..DEFAULTS
 };

@@ -1,9 +1,7 @@
 //! Losses: the mean over the rows of a batch of a function of a row of scores and its label.
 
-use super::{
-    Condition, ElementLoss, IdsBelow, Kind, LossLabel, Operator, ROW, Rule, gradient, no_gradient,
-    number_or, rule,
-};
+use super::write::{DEFAULTS, gradient, no_gradient, number_or, rule};
+use super::{Condition, ElementLoss, IdsBelow, Kind, LossLabel, Operator, Rule};
 
 /// Class ids are positions in a row of scores.
 const fn ids_below(label: LossLabel) -> Option<IdsBelow> {
@@ -84,7 +82,7 @@ macro_rules! losses {
                     label: LossLabel::$label,
                     element: element_loss(&[$($loss, $slope)?]),
                 },
-                ..ROW
+                ..DEFAULTS
             };
             const $GRADIENT: Operator = Operator {
                 name: concat!($name, "_gradient"),
@@ -102,7 +100,7 @@ macro_rules! losses {
                 ],
                 kind: Kind::LossGradient($name),
                 internal: true,
-                ..ROW
+                ..DEFAULTS
             };
         )*
     };

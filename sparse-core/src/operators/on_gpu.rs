@@ -86,7 +86,7 @@ fn what_is_launched_follows_from_kind_and_mark() {
     }
     // A rule without the mark has none, whatever its kind.
     let marked = |operator: &&Operator| operator.storage.iter().any(|rule| rule.signature().on_gpu);
-    const UNMARKED: &[Rule] = &[super::rule("dense -> dense")];
+    const UNMARKED: &[Rule] = &[super::write::rule("dense -> dense")];
     let unmarked = Operator { storage: UNMARKED, ..*find("tanh").unwrap() };
     assert_eq!(unmarked.gpu_family("tanh_dense"), None);
     assert!(all().filter(marked).count() > 100);

@@ -1,8 +1,7 @@
 //! Elements in order, positions and counts: the latter are ids.
 
-use super::{
-    Operator, ROW, Rule, all_rows, axes, extent, flag, gradient, integer, no_gradient, rule,
-};
+use super::write::{DEFAULTS, all_rows, axes, extent, flag, gradient, integer, no_gradient, rule};
+use super::{Operator, Rule};
 
 pub(super) const ALL: &[&Operator] =
     &[&ARGMAX, &ARGMIN, &COUNT_STORED, &SORT, &ARGSORT, &TOPK, &TOPK_IDS, &ORDER_GRADIENT];
@@ -23,7 +22,7 @@ const ARGMAX: Operator = Operator {
     storage: POSITIONS,
     gradient: &[gradient("x", "0")],
     reads_rows: &[all_rows("x")],
-    ..ROW
+    ..DEFAULTS
 };
 
 const ARGMIN: Operator = Operator {
@@ -43,7 +42,7 @@ const COUNT_STORED: Operator = Operator {
     gradient: &[gradient("x", "0")],
     alternative: Some("a dense array stores every element: its size is its shape"),
     reads_rows: &[all_rows("x")],
-    ..ROW
+    ..DEFAULTS
 };
 
 const SORT: Operator = Operator {
@@ -60,7 +59,7 @@ const SORT: Operator = Operator {
     alternative: Some(
         "an element that is not stored is a 0 and has its place in the order: accept the cost with `sort(dense({}))`",
     ),
-    ..ROW
+    ..DEFAULTS
 };
 
 const ARGSORT: Operator = Operator {
@@ -90,7 +89,7 @@ const TOPK: Operator = Operator {
     alternative: Some(
         "an element that is not stored is a 0 and has its place in the order: accept the cost with `topk(dense({}))`",
     ),
-    ..ROW
+    ..DEFAULTS
 };
 
 const TOPK_IDS: Operator = Operator {
@@ -114,5 +113,5 @@ const ORDER_GRADIENT: Operator = Operator {
     storage: &[rule("dense ids like -> dense").on_gpu()],
     gradient: &[no_gradient("grad", "second derivatives are not offered"), gradient("ids", "0")],
     internal: true,
-    ..ROW
+    ..DEFAULTS
 };

@@ -3,10 +3,10 @@
 //! The gradient of a part is that part of an array of zeros: what is not in the part stays unstored where the gradient that arrives
 //! is sparse, and also where some rows of a row_sparse array were taken.
 
-use super::{
-    Condition, CsrPattern, Operator, ROW, ResultRows, Rule, all_rows, axes, extents, flag,
-    gradient, integer, list, rule, within_rows_unless,
+use super::write::{
+    DEFAULTS, all_rows, axes, extents, flag, gradient, integer, list, rule, within_rows_unless,
 };
+use super::{Condition, CsrPattern, Operator, ResultRows, Rule};
 
 pub(super) const ALL: &[&Operator] = &[
     &SLICE,
@@ -37,7 +37,7 @@ const SLICE: Operator = Operator {
     csr_pattern: CsrPattern::OfOperands,
     reads_rows: &[all_rows("x")],
     result_rows: &[within_rows_unless(&["x"], &Condition::ROWS_MOVED), ResultRows::Moved(&["x"])],
-    ..ROW
+    ..DEFAULTS
 };
 
 const SLICE_AXIS: Operator = Operator {
@@ -58,7 +58,7 @@ const SLICE_AXIS: Operator = Operator {
     csr_pattern: CsrPattern::OfOperands,
     reads_rows: &[all_rows("x")],
     result_rows: &[within_rows_unless(&["x"], &Condition::ROWS_MOVED), ResultRows::Moved(&["x"])],
-    ..ROW
+    ..DEFAULTS
 };
 
 const SLICE_LIKE: Operator = Operator {
@@ -77,7 +77,7 @@ const SLICE_LIKE: Operator = Operator {
     csr_pattern: CsrPattern::OfOperands,
     reads_rows: &[all_rows("x")],
     result_rows: &[within_rows_unless(&["x"], &Condition::ROWS_MOVED), ResultRows::Moved(&["x"])],
-    ..ROW
+    ..DEFAULTS
 };
 
 const CONCAT: Operator = Operator {
@@ -103,7 +103,7 @@ const CONCAT: Operator = Operator {
         within_rows_unless(&["lhs", "rhs"], &Condition::ROWS_MOVED),
         ResultRows::Moved(&["lhs", "rhs"]),
     ],
-    ..ROW
+    ..DEFAULTS
 };
 
 const STACK: Operator = Operator {
@@ -119,7 +119,7 @@ const STACK: Operator = Operator {
         gradient("lhs", "reshape_like(slice_axis(grad, axis = axis, begin = 0, end = 1), lhs)"),
         gradient("rhs", "reshape_like(slice_axis(grad, axis = axis, begin = 1, end = 2), rhs)"),
     ],
-    ..ROW
+    ..DEFAULTS
 };
 
 const STACK_NEXT: Operator = Operator {
@@ -135,7 +135,7 @@ const STACK_NEXT: Operator = Operator {
         gradient("rhs", "reshape_like(slice_axis(grad, axis = axis, begin = -1), rhs)"),
     ],
     internal: true,
-    ..ROW
+    ..DEFAULTS
 };
 
 /// A part put back among zeros.
@@ -161,7 +161,7 @@ const SLICE_GRADIENT: Operator = Operator {
         within_rows_unless(&["part"], &Condition::ROWS_MOVED),
         ResultRows::Moved(&["part"]),
     ],
-    ..ROW
+    ..DEFAULTS
 };
 
 const SLICE_AXIS_GRADIENT: Operator = Operator {
@@ -182,7 +182,7 @@ const SLICE_AXIS_GRADIENT: Operator = Operator {
         within_rows_unless(&["part"], &Condition::ROWS_MOVED),
         ResultRows::Moved(&["part"]),
     ],
-    ..ROW
+    ..DEFAULTS
 };
 
 const SLICE_LIKE_GRADIENT: Operator = Operator {
@@ -200,5 +200,5 @@ const SLICE_LIKE_GRADIENT: Operator = Operator {
         within_rows_unless(&["part"], &Condition::ROWS_MOVED),
         ResultRows::Moved(&["part"]),
     ],
-    ..ROW
+    ..DEFAULTS
 };

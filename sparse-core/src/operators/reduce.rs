@@ -1,9 +1,10 @@
 //! Reductions, and their inverse, broadcasting.
 
-use super::{
-    Combine, Condition, Kind, Operator, ROW, Reduction, ResultRows, Rule, all_rows, axes, flag,
-    gradient, gradient_when, integer, rule, within_rows,
+use super::write::{
+    DEFAULTS, all_rows, axes, flag, gradient, gradient_when, integer, no_gradient, rule,
+    within_rows,
 };
+use super::{Combine, Condition, Kind, Operator, Reduction, ResultRows, Rule};
 
 /// The rows of reductions: constant, name, how elements are combined, the formulas, and the gradient.
 macro_rules! reductions {
@@ -21,7 +22,7 @@ macro_rules! reductions {
                 storage: $rules,
                 gradient: $gradient,
                 kind: Kind::Reduction(Reduction { map: $map, combine: Combine::$combine, finish: $finish }),
-                ..ROW
+                ..DEFAULTS
             };
         )*
     };
@@ -89,7 +90,7 @@ const LOGSUMEXP: Operator = Operator {
     alternative: Some(
         "an element that is not stored counts as `exp(0)`: accept the cost with `logsumexp(dense({}))`",
     ),
-    ..ROW
+    ..DEFAULTS
 };
 
 const REDUCE_TO: Operator = Operator {
@@ -115,7 +116,7 @@ const REDUCE_TO: Operator = Operator {
     reads_rows: &[all_rows("x")],
     result_rows: &[within_rows(&["x"])],
     internal: true,
-    ..ROW
+    ..DEFAULTS
 };
 
 const BROADCAST_LIKE: Operator = Operator {
@@ -136,12 +137,12 @@ const BROADCAST_LIKE: Operator = Operator {
         rule("scalar csr -> dense").on_gpu(),
         rule("scalar row_sparse -> dense").on_gpu(),
     ],
-    gradient: &[super::no_gradient("x", "second derivatives of reductions are not offered")],
+    gradient: &[no_gradient("x", "second derivatives of reductions are not offered")],
     at_pattern: Some("broadcast_at"),
     reads_rows: &[all_rows("x")],
     result_rows: &[within_rows(&["x"])],
     internal: true,
-    ..ROW
+    ..DEFAULTS
 };
 
 const BROADCAST_AT: Operator = Operator {
@@ -158,9 +159,9 @@ const BROADCAST_AT: Operator = Operator {
         rule("dense row_sparse -> row_sparse").on_gpu(),
         rule("scalar row_sparse -> row_sparse").on_gpu(),
     ],
-    gradient: &[super::no_gradient("x", "second derivatives of reductions are not offered")],
+    gradient: &[no_gradient("x", "second derivatives of reductions are not offered")],
     csr_pattern: super::CsrPattern::Operand("like"),
     result_rows: &[ResultRows::Like],
     internal: true,
-    ..ROW
+    ..DEFAULTS
 };

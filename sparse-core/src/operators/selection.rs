@@ -3,11 +3,11 @@
 //! Ids are data: a result does not change with them in small steps. Ids of a batch are checked against the extent that they index;
 //! `clip` and `wrap` say instead what becomes of ids beyond it.
 
-use super::{
-    Condition, CsrPattern, IdsBelow, Operator, ROW, ResultRows, RowNames, RowUse, Weights,
-    all_rows, flag, gradient, integer, no_gradient, required_extent, rows_by, rows_by_ids, rule,
-    storage,
+use super::write::{
+    DEFAULTS, all_rows, flag, gradient, integer, no_gradient, required_extent, rows_by,
+    rows_by_ids, rule, storage,
 };
+use super::{Condition, CsrPattern, IdsBelow, Operator, ResultRows, RowNames, RowUse, Weights};
 use crate::storage::Storage::Dense;
 
 pub(super) const ALL: &[&Operator] =
@@ -29,7 +29,7 @@ const RETAIN: Operator = Operator {
     reads_rows: &[rows_by_ids("x", "ids", RowUse::AsTheyAre)],
     result_rows: &[ResultRows::Read],
     csr_pattern: CsrPattern::OfOperands,
-    ..ROW
+    ..DEFAULTS
 };
 
 const READ_ROWS: Operator = Operator {
@@ -47,7 +47,7 @@ const READ_ROWS: Operator = Operator {
     reads_rows: &[rows_by("x", "by", RowUse::AsTheyAre)],
     result_rows: &[ResultRows::Read],
     internal: true,
-    ..ROW
+    ..DEFAULTS
 };
 
 const TAKE: Operator = Operator {
@@ -75,7 +75,7 @@ const TAKE: Operator = Operator {
             .only("(axis == 0) + (axis + x_rank == 0) and !clip and !wrap"),
         all_rows("x"),
     ],
-    ..ROW
+    ..DEFAULTS
 };
 
 const TAKE_GRADIENT: Operator = Operator {
@@ -105,7 +105,7 @@ const TAKE_GRADIENT: Operator = Operator {
         ResultRows::All,
     ],
     internal: true,
-    ..ROW
+    ..DEFAULTS
 };
 
 const PICK: Operator = Operator {
@@ -127,7 +127,7 @@ const PICK: Operator = Operator {
         gradient("ids", "0"),
     ],
     reads_rows: &[all_rows("x")],
-    ..ROW
+    ..DEFAULTS
 };
 
 const PICK_GRADIENT: Operator = Operator {
@@ -140,7 +140,7 @@ const PICK_GRADIENT: Operator = Operator {
     storage: &[rule("dense ids like -> dense").on_gpu()],
     gradient: &[no_gradient("grad", "second derivatives are not offered"), gradient("ids", "0")],
     internal: true,
-    ..ROW
+    ..DEFAULTS
 };
 
 const ONE_HOT: Operator = Operator {
@@ -154,7 +154,7 @@ const ONE_HOT: Operator = Operator {
     storage: &[rule("ids -> csr").on_gpu().or_on_request(Dense)],
     gradient: &[gradient("ids", "0")],
     csr_pattern: CsrPattern::Ids("ids"),
-    ..ROW
+    ..DEFAULTS
 };
 
 const SELECT: Operator = Operator {
@@ -175,5 +175,5 @@ const SELECT: Operator = Operator {
         gradient("y", "grad - grad * (condition != 0)"),
     ],
     reads_rows: &[all_rows("condition")],
-    ..ROW
+    ..DEFAULTS
 };

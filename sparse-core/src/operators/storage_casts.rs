@@ -1,6 +1,7 @@
 //! Changes of storage: the only operators that make a sparse value dense.
 
-use super::{CsrPattern, Operator, ROW, all_rows, gradient, rule, within_rows};
+use super::write::{DEFAULTS, all_rows, gradient, rule, within_rows};
+use super::{CsrPattern, Operator};
 
 pub(super) const ALL: &[&Operator] = &[&DENSE, &CSR, &ROW_SPARSE];
 
@@ -15,7 +16,7 @@ const DENSE: Operator = Operator {
     ],
     gradient: &[gradient("x", "grad")],
     reads_rows: &[all_rows("x")],
-    ..ROW
+    ..DEFAULTS
 };
 
 const CSR: Operator = Operator {
@@ -32,7 +33,7 @@ const CSR: Operator = Operator {
     gradient: &[gradient("x", "grad")],
     csr_pattern: CsrPattern::Operand("x"),
     reads_rows: &[all_rows("x")],
-    ..ROW
+    ..DEFAULTS
 };
 
 const ROW_SPARSE: Operator = Operator {
@@ -48,5 +49,5 @@ const ROW_SPARSE: Operator = Operator {
     gradient: &[gradient("x", "grad")],
     reads_rows: &[all_rows("x")],
     result_rows: &[within_rows(&["x"])],
-    ..ROW
+    ..DEFAULTS
 };

@@ -1,6 +1,7 @@
 //! Operators that move elements and compute nothing, and normalisation along an axis.
 
-use super::{CsrPattern, Link, Operator, ROW, ResultRows, all_rows, gradient, integer, rule};
+use super::write::{DEFAULTS, all_rows, gradient, integer, no_gradient, rule};
+use super::{CsrPattern, Link, Operator, ResultRows};
 
 pub(super) const ALL: &[&Operator] =
     &[&TRANSPOSE, &ZEROS_LIKE, &SOFTMAX, &LOG_SOFTMAX, &SOFTMAX_GRADIENT];
@@ -14,7 +15,7 @@ const TRANSPOSE: Operator = Operator {
     storage: &[rule("dense -> dense").on_gpu(), rule("csr -> csr").on_gpu()],
     gradient: &[gradient("x", "transpose(grad)")],
     csr_pattern: CsrPattern::OfOperands,
-    ..ROW
+    ..DEFAULTS
 };
 
 const ZEROS_LIKE: Operator = Operator {
@@ -30,7 +31,7 @@ const ZEROS_LIKE: Operator = Operator {
     csr_pattern: CsrPattern::OfOperands,
     reads_rows: &[all_rows("x")],
     result_rows: &[ResultRows::Nothing],
-    ..ROW
+    ..DEFAULTS
 };
 
 const SOFTMAX: Operator = Operator {
@@ -45,7 +46,7 @@ const SOFTMAX: Operator = Operator {
         "an element that is not stored is a score of 0 and has a probability: accept the cost with `softmax(dense({}))`",
     ),
     link: Some(Link::Softmax),
-    ..ROW
+    ..DEFAULTS
 };
 
 const LOG_SOFTMAX: Operator = Operator {
@@ -60,7 +61,7 @@ const LOG_SOFTMAX: Operator = Operator {
     alternative: Some(
         "an element that is not stored is a score of 0 and has a probability: accept the cost with `log_softmax(dense({}))`",
     ),
-    ..ROW
+    ..DEFAULTS
 };
 
 const SOFTMAX_GRADIENT: Operator = Operator {
@@ -72,9 +73,9 @@ const SOFTMAX_GRADIENT: Operator = Operator {
     shape: "same same -> same",
     storage: &[rule("dense dense -> dense").on_gpu()],
     gradient: &[
-        super::no_gradient("grad", "second derivatives are not offered"),
-        super::no_gradient("y", "second derivatives are not offered"),
+        no_gradient("grad", "second derivatives are not offered"),
+        no_gradient("y", "second derivatives are not offered"),
     ],
     internal: true,
-    ..ROW
+    ..DEFAULTS
 };

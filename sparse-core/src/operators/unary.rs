@@ -13,10 +13,8 @@
 // A slope is the number that its formula spells out.
 #![allow(clippy::approx_constant)]
 
-use super::{
-    BinaryFamily, Condition, Kind, Link, Operator, ROW, Rule, gradient, no_gradient, number,
-    number_or, rule, surrogate,
-};
+use super::write::{DEFAULTS, gradient, no_gradient, number, number_or, rule, surrogate};
+use super::{BinaryFamily, Condition, Kind, Link, Operator, Rule};
 
 pub(super) const ZERO_PRESERVING: &[Rule] = &[
     rule("dense -> dense").on_gpu(),
@@ -95,7 +93,7 @@ macro_rules! unary {
                 kind: Kind::Unary($formula),
                 alternative: unary!(@instead $($instead)?),
                 link: unary!(@link $($link)?),
-                ..ROW
+                ..DEFAULTS
             };
             const $GRADIENT: Operator = Operator {
                 name: concat!($name, "_gradient"),
@@ -112,7 +110,7 @@ macro_rules! unary {
                     concat!("g * (", $derivative, ")"),
                 ),
                 internal: true,
-                ..ROW
+                ..DEFAULTS
             };
         )*
         $(
@@ -123,7 +121,7 @@ macro_rules! unary {
                 gradient: &[$how("x", $other_gradient)],
                 kind: Kind::Unary($value),
                 alternative: unary!(@instead $($other_instead)?),
-                ..ROW
+                ..DEFAULTS
             };
         )*
         $(
@@ -134,7 +132,7 @@ macro_rules! unary {
                 storage: WHERE_ZERO_STAYS,
                 gradient: &[gradient("x", concat!($parametric, "_gradient(grad, x, ", $given, ")"))],
                 kind: Kind::Unary($of_parameters),
-                ..ROW
+                ..DEFAULTS
             };
             const $PARAMETRIC_GRADIENT: Operator = Operator {
                 name: concat!($parametric, "_gradient"),
@@ -149,7 +147,7 @@ macro_rules! unary {
                 ],
                 kind: Kind::Binary(BinaryFamily::SlopedGradient, concat!("g * (", $by_parameters, ")")),
                 internal: true,
-                ..ROW
+                ..DEFAULTS
             };
         )*
     };
@@ -169,7 +167,7 @@ const NEGATIVE: Operator = Operator {
     storage: ZERO_PRESERVING,
     gradient: &[gradient("x", "-grad")],
     kind: Kind::Unary("-x"),
-    ..ROW
+    ..DEFAULTS
 };
 
 const PATTERN: Operator = Operator {
@@ -178,7 +176,7 @@ const PATTERN: Operator = Operator {
     storage: ZERO_PRESERVING,
     gradient: &[gradient("x", "0")],
     kind: Kind::Unary("1"),
-    ..ROW
+    ..DEFAULTS
 };
 
 const SCALE_GRADIENT: Operator = Operator {
@@ -188,7 +186,7 @@ const SCALE_GRADIENT: Operator = Operator {
     storage: ZERO_PRESERVING,
     gradient: &[surrogate("x", "grad * factor")],
     kind: Kind::Unary("x"),
-    ..ROW
+    ..DEFAULTS
 };
 
 unary! {

@@ -4,7 +4,7 @@
 //! that is annotated sparse is converted back: the value of a `let` for all who read it, that of an output for the
 //! output alone.
 
-use super::fallback::push_conversion;
+use super::conversions::push_conversion;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ir::{Annotation, Fallback, Graph, Place, ValueId};
 use crate::shapes::{Dim, show};

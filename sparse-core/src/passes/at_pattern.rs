@@ -71,9 +71,7 @@ impl AtPattern<'_> {
         let each = match operator.kind {
             Kind::Unary(_) => true,
             Kind::Binary(..) => operands.len() == 2,
-            Kind::Declared(_, kernel) => {
-                kernel != crate::operators::declared::DeclaredKernel::OfRule
-            }
+            Kind::Declared(_, kernel) => kernel != crate::operators::DeclaredKernel::OfRule,
             _ => false,
         };
         if each {

@@ -9,7 +9,7 @@ use super::row_places::Known;
 use super::rows::store_every_row;
 use crate::diagnostics::Diagnostic;
 use crate::ir::{Apply, Attributes, Graph, Place, ValueId};
-use crate::operators::declared::DeclaredKernel;
+use crate::operators::DeclaredKernel;
 use crate::operators::{BinaryFamily, CsrPattern, Kind};
 use crate::storage::{ElementType, Storage};
 use std::collections::{BTreeMap, BTreeSet};

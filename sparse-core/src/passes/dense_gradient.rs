@@ -1,7 +1,7 @@
 //! A `row_sparse` parameter with a dense gradient, or one that stores every row: which operator made it so, and through which uses it came.
 
 use super::bytes::dense_bytes;
-use super::differentiate::Contribution;
+use super::contributions::Contribution;
 use super::rows::store_every_row;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ir::{Graph, ValueId};

@@ -1,33 +1,17 @@
 //! Reverse-mode differentiation: gradients are formulas over the same operators, inferred by the same rules.
 
-use super::at_pattern::instantiate_at;
+use super::contributions::{Contribution, add_up};
 use super::csr_patterns::GradientPlaces;
 use super::dense_gradient::{dense_gradient, is_whole};
 use super::dense_temporaries::{Temporaries, refuse_dense};
 use super::gradient_faults::{check_losses, has_shape_of, no_gradient, wrong_shape};
-use super::instantiate::{Scope, derived, instantiate};
+use super::instantiate::derived;
+use super::pass_on::{Use, pass_on, pass_on_stored, request_dense};
 use super::separate::make_distinct;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::formula::Formula;
-use crate::ir::{Apply, AttributeValue, Attributes, Graph, Kind, ValueId};
+use crate::ir::{Apply, Attributes, Graph, Kind, ValueId};
 use crate::storage::Storage;
-
-/// A use of a value: the formula of its gradient, the operator that uses it, and the result of
-/// that.
-#[derive(Clone, Copy)]
-struct Use<'a> {
-    formula: &'a Formula,
-    apply: &'a Apply,
-    out: ValueId,
-    operand: ValueId,
-}
-
-/// What a use of a value adds to its gradient, and which use it is.
-#[derive(Clone, Copy)]
-pub(super) struct Contribution {
-    pub(super) gradient: ValueId,
-    pub(super) user: ValueId,
-}
 
 /// Appends the gradient of the sum of the losses with respect to every parameter that is not frozen.
 pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
@@ -153,90 +137,6 @@ pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
     diagnostics
 }
 
-/// Appends what an operator passes on of the gradient `total` that arrives at its result `out`. Where that is dense, as a
-/// computed `h` is in `row_sparse(h)`, and no kernel takes a gradient that arrives sparse, it is made dense: the
-/// value itself takes as much memory.
-fn pass_on(
-    graph: &mut Graph,
-    at: &Use<'_>,
-    total: &mut ValueId,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Result<ValueId, String> {
-    let Use { formula, apply, out, .. } = *at;
-    let place = graph.value(out).place;
-    let (values, mut refused) = (graph.values.len(), Vec::new());
-    let scope = Scope { apply, grad: *total, out };
-    let as_it_is = instantiate(graph, formula, &scope, place, &mut refused)?;
-    let dense = |id| graph.storage(id) == Storage::Dense;
-    if refused.is_empty() || dense(*total) || !dense(out) {
-        diagnostics.extend(refused);
-        return Ok(as_it_is);
-    }
-    graph.values.truncate(values);
-    *total = derived(graph, "dense", vec![*total], Attributes::default(), place, diagnostics);
-    let scope = Scope { apply, grad: *total, out };
-    instantiate(graph, formula, &scope, place, diagnostics)
-}
-
-/// Appends what an operator passes on to a sparse operand whose gradient is read at some places
-/// only: an array that stores these.
-fn pass_on_stored(
-    graph: &mut Graph,
-    at: &Use<'_>,
-    places: &mut GradientPlaces,
-    total: &mut ValueId,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Result<ValueId, String> {
-    let Use { formula, apply, out, operand } = *at;
-    let place = graph.value(out).place;
-    let Some(pattern) = places.pattern(graph, operand, place, diagnostics) else {
-        return pass_on(graph, at, total, diagnostics);
-    };
-    let (values, mut refused) = (graph.values.len(), Vec::new());
-    let scope = Scope { apply, grad: *total, out };
-    let found = instantiate_at(graph, formula, &scope, pattern, place, &mut refused)?;
-    if refused.is_empty() {
-        return Ok(found);
-    }
-    graph.values.truncate(values);
-    let whole = pass_on(graph, at, total, diagnostics)?;
-    if graph.storage(whole) != Storage::Dense || graph.shape(whole) != graph.shape(pattern) {
-        return Ok(whole);
-    }
-    let operands = vec![whole, pattern];
-    Ok(derived(graph, "broadcast_at", operands, Attributes::default(), place, diagnostics))
-}
-
-/// The gradient of a dense value that is computed, such as `exp(w)` in `dot(x, exp(w))`, is read by operators that
-/// take it dense: where a kernel offers that, it is asked for. A parameter's gradient stays as sparse as it is.
-fn request_dense(graph: &mut Graph, gradient: ValueId, operand: ValueId) {
-    // A conversion passes its gradient on as it is: what is converted decides.
-    let mut source = operand;
-    while let Some(apply) = graph.apply_of(source)
-        && apply.operator.name.parse::<Storage>().is_ok()
-    {
-        source = apply.operands[0];
-    }
-    let computed = graph.storage(operand) == Storage::Dense
-        && graph.apply_of(source).is_some()
-        && graph.storage(source) != Storage::RowSparse;
-    // Just appended, so that nothing relies on its storage yet.
-    let newest = gradient.0 + 1 == graph.values.len();
-    if !computed || !newest || graph.storage(gradient) == Storage::Dense {
-        return;
-    }
-    let value = &mut graph.values[gradient.0];
-    let Kind::Apply(apply) = &mut value.kind else { return };
-    let offered = apply
-        .rule
-        .and_then(|rule| apply.operator.storage.get(rule))
-        .is_some_and(|rule| rule.signature().on_request == Some(Storage::Dense));
-    if offered && apply.operator.attribute("out").is_some() {
-        apply.attributes.set("out", AttributeValue::Storage(Storage::Dense));
-        value.storage = Some(Storage::Dense);
-    }
-}
-
 /// For each value, whether a gradient passes from it to one of the given ones: not where each way
 /// from there passes an operand whose changes its operator does not see, as that of
 /// `stop_gradient`.
@@ -259,29 +159,6 @@ fn passes(graph: &Graph, apply: &Apply, index: usize) -> bool {
     let ranks: Vec<usize> = apply.operands.iter().map(|id| graph.shape(*id).len()).collect();
     let gradient = apply.operator.gradient_of(index, &apply.attributes, &ranks);
     !apply.operator.lends_shape_only(index) && gradient != Some(Ok(Formula::Number(0.0)))
-}
-
-fn add_up(
-    graph: &mut Graph,
-    contributions: &[Contribution],
-    diagnostics: &mut Vec<Diagnostic>,
-) -> ValueId {
-    let mut total = contributions[0].gradient;
-    for next in &contributions[1..] {
-        let place = graph.value(next.user).place;
-        let mut parts = [total, next.gradient];
-        if parts.iter().any(|part| graph.storage(*part) == Storage::RowSparse) {
-            // Entries are added to rows as rows: nothing becomes dense.
-            for part in &mut parts {
-                if graph.storage(*part) == Storage::Csr {
-                    let (operands, none) = (vec![*part], Attributes::default());
-                    *part = derived(graph, "row_sparse", operands, none, place, diagnostics);
-                }
-            }
-        }
-        total = derived(graph, "add", parts.to_vec(), Attributes::default(), place, diagnostics);
-    }
-    total
 }
 
 fn finish_parameter(

@@ -5,21 +5,14 @@
 //! other operands keep the kernels that read them sparse, and gradients that sparse kernels give.
 
 use super::bytes::{dense_bytes, stored_bytes};
-use super::infer_storage::{choose, covers, push_inferred};
+use super::choose_rule::{choose, covers, operand_storages};
+use super::conversions::push_conversion;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::formula::Formula;
-use crate::ir::{Apply, Attributes, Fallback, Graph, Kind, Place, Value, ValueId};
-use crate::operators::{self, Signature};
+use crate::ir::{Apply, Fallback, Graph, Place, Value, ValueId};
+use crate::operators::Signature;
 use crate::shapes::size_formula;
 use crate::storage::Storage;
-
-/// Why no rule was chosen.
-pub(super) enum NoRule {
-    /// None covers the operands' storage.
-    Covers,
-    /// Something that no conversion helps with.
-    Error(Diagnostic),
-}
 
 /// Makes operands dense, where the model allows it and a rule covers the result, and gives that rule; else says what is
 /// refused.
@@ -107,48 +100,6 @@ fn says_the_same(graph: &Graph, apply: &Apply, result: Storage) -> bool {
     let at_zero = apply.operator.elementwise_of(&apply.attributes, &zeros);
     // An operator that is not element-wise has a sparse result only where it is 0.
     result == Storage::Dense || at_zero.map_or(true, |value| value == Formula::Number(0.0))
-}
-
-/// The conversion of a value, which the source does not have, appended where it is new. Of a `fallback` the plan says so.
-pub(super) fn push_conversion(
-    graph: &mut Graph,
-    operand: ValueId,
-    to: Storage,
-    place: Place,
-    fallback: bool,
-) -> ValueId {
-    let Some(operator) = operators::find(to.name()) else {
-        return operand;
-    };
-    // One conversion serves all operators that need it.
-    let same = |value: &Value| match &value.kind {
-        Kind::Apply(apply) => {
-            let alike = apply.operator.name == operator.name && apply.operands == [operand];
-            alike && value.inserted == fallback && value.name.is_none()
-        }
-        _ => false,
-    };
-    if let Some(earlier) = graph.values.iter().position(same) {
-        return ValueId(earlier);
-    }
-    let value = Value {
-        kind: Kind::Apply(Apply {
-            operator,
-            operands: vec![operand],
-            attributes: Attributes::default(),
-            rule: None,
-        }),
-        name: None,
-        place,
-        element: graph.element(),
-        shape: graph.value(operand).shape.clone(),
-        storage: None,
-        annotation: None,
-        inserted: fallback,
-        broken: false,
-    };
-    // A conversion has a rule for every storage, and nothing to say.
-    push_inferred(graph, value, &mut Vec::new())
 }
 
 /// Adds to refusals what to write where the refused call is the first operand of another call of an
@@ -252,30 +203,6 @@ fn refusal(graph: &Graph, apply: &Apply, value: &Value, converted: &[usize]) -> 
         }
     };
     Diagnostic::new(Code::WouldBeDense, value.place, message).help(help)
-}
-
-/// `a \`csr\` value`, `the number 3` or `\`csr\` and \`row_sparse\``.
-pub(super) fn operand_storages(graph: &Graph, apply: &Apply) -> String {
-    let words: Vec<String> = apply
-        .operands
-        .iter()
-        .enumerate()
-        .map(|(index, id)| {
-            if let Some(number) = graph.number_of(*id) {
-                return format!("the number {}", number.bare());
-            }
-            let turned = apply
-                .operator
-                .transpose_flag(index)
-                .is_some_and(|flag| apply.attributes.flag(flag));
-            format!("`{}`{}", graph.storage(*id), if turned { " transposed" } else { "" })
-        })
-        .collect();
-    match words.as_slice() {
-        [one] if graph.is_number(apply.operands[0]) => one.clone(),
-        [one] => format!("a {one} value"),
-        _ => words.join(" and "),
-    }
 }
 
 #[cfg(test)]

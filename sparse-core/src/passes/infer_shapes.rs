@@ -5,7 +5,8 @@ use super::misfit::misfit;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ir::{Graph, Kind, Value, ValueId};
 use crate::operators::{self, BinaryFamily};
-use crate::shapes::{self, Dim, show};
+use crate::shape_rules;
+use crate::shapes::{Dim, show};
 use crate::storage::Storage;
 
 /// Infers the shape of every operator's result and checks declared and annotated ones.
@@ -42,8 +43,8 @@ pub(super) fn infer_value(graph: &mut Graph, id: ValueId) -> Result<(), Option<D
     }
     let operands: Vec<_> = apply.operands.iter().map(|operand| graph.shape(*operand)).collect();
     let mut unify = std::mem::take(&mut graph.unify);
-    let inferred = shapes::infer(apply.operator, &apply.attributes, &operands, &mut unify);
-    let settled = shapes::settled(apply.operator, &apply.attributes, &operands, &mut unify);
+    let inferred = shape_rules::infer(apply.operator, &apply.attributes, &operands, &mut unify);
+    let settled = shape_rules::settled(apply.operator, &apply.attributes, &operands, &mut unify);
     graph.unify = unify;
     let place = graph.value(id).place;
     graph.keep_assumptions(apply.operator.name, place);

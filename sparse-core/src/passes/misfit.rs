@@ -119,7 +119,8 @@ fn of_exchanged(graph: &Graph, apply: &Apply) -> Option<String> {
     // On a copy: what is tried must not unify anything.
     let mut unify = graph.unify.clone();
     let dims = unify.clone();
-    let fits = crate::shapes::infer(apply.operator, &apply.attributes, &shapes, &mut unify).is_ok();
+    let fits =
+        crate::shape_rules::infer(apply.operator, &apply.attributes, &shapes, &mut unify).is_ok();
     // Extents of different names must not be taken to be one.
     let holds = shapes.iter().flatten().all(|dim| dims.resolve(dim) == unify.resolve(dim));
     let (lhs, rhs) = (graph.describe(lhs), graph.describe(rhs));

@@ -4,6 +4,9 @@
 mod annotations;
 mod at_pattern;
 mod bytes;
+mod choose_rule;
+mod contributions;
+mod conversions;
 mod csr_patterns;
 mod decay;
 mod dense_gradient;
@@ -18,6 +21,7 @@ mod instantiate;
 mod link;
 mod masked;
 mod misfit;
+mod pass_on;
 mod plan;
 mod read_rows;
 mod row_places;

@@ -6,7 +6,7 @@ use crate::ast::Function;
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use sparse_core::ir::{Apply, Kind, ValueId};
-use sparse_core::operators::declared::DeclaredKernel;
+use sparse_core::operators::DeclaredKernel;
 use sparse_core::operators::{self, Pattern, Signature};
 use sparse_core::shapes::Dim;
 use sparse_core::storage::Storage;

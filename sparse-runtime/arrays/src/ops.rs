@@ -63,6 +63,7 @@ use sparse_core::element::{Element, Float};
 use sparse_core::formula::Formula;
 use sparse_core::ir::{AttributeValue, Attributes, Axes, List, Number};
 use sparse_core::operators::{self, Given};
+use sparse_core::shape_rules;
 use sparse_core::shapes::{self, Dim, Dims, Substitution};
 use sparse_core::storage::Storage;
 
@@ -100,7 +101,7 @@ fn check(
         .iter()
         .map(|extents| extents.iter().map(|extent| Dim::Size(*extent as u64)).collect())
         .collect();
-    let result = match shapes::infer(row, attributes, &dims, &mut Substitution::default()) {
+    let result = match shape_rules::infer(row, attributes, &dims, &mut Substitution::default()) {
         Ok(result) => result,
         Err(error) => return mismatch(error.describe(row.operands)),
     };

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::compile::compile;
+use crate::formula::Formula;
 use crate::ir::{AttributeValue, Attributes, Graph, Kind as ValueKind, Output, Place, ValueId};
 use crate::shapes::{Dim, Dims};
 use crate::storage::{ElementType, Storage};

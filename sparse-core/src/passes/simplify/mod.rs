@@ -3,6 +3,7 @@
 //! Invariant: a value keeps its shape, its storage type and its element type, and each output, loss, update and gradient stays a value of its
 //! own. A rewrite that would change one of them is not applied.
 
+mod numbers;
 mod pattern;
 mod rewrites;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Formulas over operators, found in a graph and built in one.
 
 use super::super::instantiate::derived;
-use super::rewrites::is_moderate_number;
+use super::numbers::is_moderate_number;
 use crate::diagnostics::Diagnostic;
 use crate::formula::{AttributeFormula, Formula};
 use crate::ir::{Apply, AttributeValue, Attributes, Graph, Place, ValueId};

@@ -1,9 +1,9 @@
 //! The rewrites, one row each.
 
+use super::numbers::is_usual;
 use super::pattern::Bindings;
 use crate::formula::{BinaryOperator, Formula};
 use crate::ir::{Graph, ValueId};
-use crate::operators::scalar;
 use crate::shapes::Dim;
 use crate::storage::Storage;
 
@@ -241,22 +241,4 @@ fn stored(graph: &Graph, given: &Bindings, name: &str, storage: Storage) -> bool
 fn narrow(graph: &Graph, id: ValueId) -> bool {
     const FEW: u64 = 32;
     matches!(graph.shape(id).last(), Some(Dim::Size(columns)) if *columns <= FEW)
-}
-
-/// Whether a product with a number may be taken at another place: neither a zero, which loses what is not finite, nor so
-/// large or small that it leaves the range of the elements.
-pub(super) fn is_moderate(number: f64) -> bool {
-    (number as f32).is_normal()
-}
-
-/// The same of a value that is a number. One with names is taken to be [moderate](is_moderate)
-/// where it is so for extents and constants of every size that models have.
-pub(super) fn is_moderate_number(graph: &Graph, id: ValueId) -> bool {
-    graph.number_of(id).is_some_and(|number| is_usual(&number))
-}
-
-/// Whether a formula is moderate for numbers of every size that models have.
-fn is_usual(formula: &Formula) -> bool {
-    const SAMPLES: [f64; 4] = [1.0, 3.0, 1e3, 1e6];
-    SAMPLES.iter().all(|sample| scalar::value(formula, &|_| Some(*sample)).is_ok_and(is_moderate))
 }

@@ -1,6 +1,7 @@
 //! Shapes of layers.
 
-use super::{Dims, Scope, ShapeError};
+use super::scope::Scope;
+use crate::shapes::{Dims, ShapeError};
 
 /// The shape of the ids, then that of a row of the table.
 pub(super) fn embedding(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {

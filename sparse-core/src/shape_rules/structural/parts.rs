@@ -1,10 +1,8 @@
 //! Parts of arrays, and arrays joined.
 
-use super::{
-    Bound, Derived, Dim, Dims, Scope, ShapeError, refuse, senseless, show, too_large, unknown,
-};
-use crate::ir;
-use crate::shapes::place_of;
+use super::scope::{Scope, refuse, senseless, too_large, unknown};
+use crate::attributes;
+use crate::shapes::{Bound, Derived, Dim, Dims, ShapeError, place_of, show};
 
 /// `begin:end:step` of each axis.
 pub(super) fn slice(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
@@ -135,7 +133,7 @@ pub(super) fn stack(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     let Some(place) = place_of(axis, rank + 1) else {
         return Err(ShapeError::Axis { axis, found: lhs });
     };
-    if rank == ir::List::LONGEST {
+    if rank == attributes::List::LONGEST {
         return refuse(format!("an array has at most {rank} axes"));
     }
     let mut dims = equal(scope, &lhs, &rhs, |at| at)?;
@@ -177,12 +175,12 @@ fn equal(
 
 #[cfg(test)]
 mod tests {
-    use crate::ir::AttributeValue::{Integer, List};
-    use crate::ir::{self, AttributeValue};
-    use crate::shapes::tests::check;
+    use crate::attributes::AttributeValue::{Integer, List};
+    use crate::attributes::{self, AttributeValue};
+    use crate::shape_rules::tests::check;
 
     fn list(entries: &[Option<i64>]) -> AttributeValue {
-        List(ir::List::new(entries))
+        List(attributes::List::new(entries))
     }
 
     #[test]

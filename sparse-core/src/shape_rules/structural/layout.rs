@@ -1,8 +1,9 @@
 //! The same elements in another shape or order, and repeated.
 
-use super::{Derived, Dim, Dims, Scope, ShapeError, refuse, senseless, too_large, unknown};
-use crate::ir::{Axes, Entry, List};
-use crate::shapes::{place_of, reduce, show};
+use super::super::reduce;
+use super::scope::{Scope, refuse, senseless, too_large, unknown};
+use crate::attributes::{Axes, Entry, List};
+use crate::shapes::{Derived, Dim, Dims, ShapeError, place_of, show};
 
 /// The extents of `shape`, with 0 for the extent at its place and an open entry for what is left.
 pub(super) fn reshape(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
@@ -271,17 +272,17 @@ pub(super) fn position(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     if axes.is_some_and(|axes| axes.len() != 1) {
         return senseless("positions are along one axis, or in the whole array");
     }
-    reduce(scope.attributes, &scope.dims(0))
+    reduce::infer(scope.attributes, &scope.dims(0))
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::ir::AttributeValue::{Flag, Integer, List};
-    use crate::ir::{self, AttributeValue, Entry};
-    use crate::shapes::tests::check;
+    use crate::attributes::AttributeValue::{Flag, Integer, List};
+    use crate::attributes::{self, AttributeValue, Entry};
+    use crate::shape_rules::tests::check;
 
     fn list(entries: &[Option<i64>]) -> AttributeValue {
-        List(ir::List::new(entries))
+        List(attributes::List::new(entries))
     }
 
     #[test]
@@ -358,8 +359,9 @@ mod tests {
     fn l8_extents_that_are_constants_of_rust() {
         let named = |name: &str| Some(Entry::named(name));
         let whole = |integer| Some(Entry::Integer(integer));
-        let list =
-            |entries: &[Option<Entry>]| AttributeValue::NamedList(ir::NamedList::new(entries));
+        let list = |entries: &[Option<Entry>]| {
+            AttributeValue::NamedList(attributes::NamedList::new(entries))
+        };
         let reshape = |entries: &[Option<Entry>], x: &str| {
             check("reshape", &[("shape", list(entries))], &[x])
         };

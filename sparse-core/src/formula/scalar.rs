@@ -3,8 +3,7 @@
 //! The value of a formula in `f64` is the oracle of the kernels' tests and of the compiler's constant
 //! folding. The macros crate turns the same formulas into Rust; [`FUNCTIONS`] is the list that both know.
 
-use super::special;
-use crate::formula::{BinaryOperator, Formula};
+use super::{BinaryOperator, Formula, special};
 
 /// A function that a scalar formula may call.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! Shape rules by letters, `[m, k] [k, n] -> [m, n]`, and by words.
 
-use super::{Dim, Dims, Fault, ShapeError, Substitution, show};
-use crate::ir::Attributes;
+use crate::attributes::Attributes;
 use crate::operators::Operator;
+use crate::shapes::{Dim, Dims, Fault, ShapeError, Substitution, names_of, show, terms};
 
 /// The first of the rules separated by `|` whose ranks fit; the first one where none does.
 pub(super) fn alternatives(
@@ -128,29 +128,4 @@ fn equal(
         }
     }
     Ok(())
-}
-
-/// `[m, k] same` → `["[m, k]", "same"]`.
-pub(crate) fn terms(text: &str) -> Vec<&str> {
-    let mut terms = Vec::new();
-    let mut rest = text.trim();
-    while !rest.is_empty() {
-        let end = match rest.find(']') {
-            Some(end) if rest.starts_with('[') => end + 1,
-            _ => rest.find(' ').unwrap_or(rest.len()),
-        };
-        terms.push(&rest[..end]);
-        rest = rest[end..].trim_start();
-    }
-    terms
-}
-
-/// `[m, k]` → `["m", "k"]`.
-pub(crate) fn names_of(pattern: &str) -> Vec<&str> {
-    pattern
-        .trim_matches(['[', ']'])
-        .split(',')
-        .map(str::trim)
-        .filter(|name| !name.is_empty())
-        .collect()
 }

@@ -1,7 +1,8 @@
 //! Elements chosen by ids.
 
-use super::{Dim, Dims, Scope, ShapeError, refuse, senseless};
-use crate::ir::List;
+use super::scope::{Scope, refuse, senseless};
+use crate::attributes::List;
+use crate::shapes::{Dim, Dims, ShapeError};
 
 /// The axis replaced by those of the ids.
 pub(super) fn take(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
@@ -58,8 +59,8 @@ pub(super) fn one_hot(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
 
 #[cfg(test)]
 mod tests {
-    use crate::ir::AttributeValue::{Flag, Integer};
-    use crate::shapes::tests::check;
+    use crate::attributes::AttributeValue::{Flag, Integer};
+    use crate::shape_rules::tests::check;
 
     #[test]
     fn chosen_by_ids() {
