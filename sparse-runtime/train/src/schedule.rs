@@ -1,9 +1,9 @@
-//! Learning rates that change while training.
+//! Learning-rate schedules.
 
 use sparse_core::update_rules::InvalidHyperparameter;
 use std::f64::consts::PI;
 
-/// What a schedule counts.
+/// The unit that a schedule counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ScheduleUnit {
     /// Steps: updates since training began.
@@ -37,20 +37,20 @@ pub enum Schedule {
     Constant,
     /// `factor^⌊t / every⌋`.
     Step {
-        /// How long a rate is kept, at least 1.
+        /// The length of a step of the schedule, at least 1.
         every: u64,
-        /// By what it is then multiplied, > 0.
+        /// The factor at each, > 0.
         factor: f64,
-        /// What `t` counts.
+        /// The unit of `t`.
         unit: ScheduleUnit,
     },
     /// `factor^m`, with `m` the milestones up to `t`.
     MultiStep {
-        /// When the rate changes, ascending.
+        /// The milestones, ascending.
         milestones: Vec<u64>,
-        /// By what it is then multiplied, > 0.
+        /// The factor at each, > 0.
         factor: f64,
-        /// What `t` counts.
+        /// The unit of `t`.
         unit: ScheduleUnit,
     },
     /// `1 / (1 + decay · t)^power`. With power 1, `decay = learning_rate · λ` is the classical rate for an
@@ -60,57 +60,58 @@ pub enum Schedule {
         decay: f64,
         /// The exponent, ≥ 0; 1/2 and 1 are usual.
         power: f64,
-        /// What `t` counts.
+        /// The unit of `t`.
         unit: ScheduleUnit,
     },
     /// `factor^t`.
     Exponential {
-        /// What the rate is multiplied with each time, > 0.
+        /// The factor at each step or epoch, > 0.
         factor: f64,
-        /// What `t` counts.
+        /// The unit of `t`.
         unit: ScheduleUnit,
     },
     /// From 1 to `end` in `total` as `end + (1 - end) · (1 - t / total)^power`, then `end`.
     Polynomial {
-        /// When `end` is reached, at least 1.
+        /// The time at which `end` is reached, at least 1.
         total: u64,
         /// The exponent, > 0; 1 is a straight line.
         power: f64,
         /// The last factor, ≥ 0.
         end: f64,
-        /// What `t` counts.
+        /// The unit of `t`.
         unit: ScheduleUnit,
     },
     /// From 1 to `end` in `total` along half a cosine, `end + (1 - end) · (1 + cos(π t / total)) / 2`, then
     /// `end` (Loshchilov and Hutter, 2017, without restarts).
     Cosine {
-        /// When `end` is reached, at least 1.
+        /// The time at which `end` is reached, at least 1.
         total: u64,
         /// The last factor, ≥ 0.
         end: f64,
-        /// What `t` counts.
+        /// The unit of `t`.
         unit: ScheduleUnit,
     },
     /// `(t + 1) / length` for `t < length`, then another schedule, which counts from there.
     WarmUp {
-        /// How long the rate rises, at least 1.
+        /// The length of the rise, at least 1.
         length: u64,
-        /// What `t` counts.
+        /// The unit of `t`.
         unit: ScheduleUnit,
-        /// What comes then; where it counts in the other unit, it counts from the beginning.
+        /// The schedule after the rise; if it counts in the other unit, it counts from the
+        /// beginning.
         then: Box<Schedule>,
     },
 }
 
 impl Schedule {
-    /// This schedule after `length` steps or epochs in which the rate rises in a straight line.
+    /// This schedule after `length` steps or epochs in which the rate rises linearly.
     #[must_use]
     pub fn warm_up(self, length: u64, unit: ScheduleUnit) -> Self {
         Schedule::WarmUp { length, unit, then: Box::new(self) }
     }
 
-    /// The factor on the learning rate in the step that follows `step` steps, in the epoch that follows
-    /// `epoch` epochs.
+    /// The factor on the learning rate in the step after `step` steps, in the epoch after `epoch`
+    /// epochs.
     pub fn factor(&self, step: u64, epoch: u64) -> f64 {
         let count = |unit: &ScheduleUnit| match unit {
             ScheduleUnit::Step => step,
@@ -170,7 +171,7 @@ impl Schedule {
         }
     }
 
-    /// Refuses numbers that make no sense.
+    /// Refuses invalid numbers.
     ///
     /// # Errors
     ///
@@ -219,7 +220,7 @@ impl Schedule {
     }
 }
 
-/// How much of `total` is done, in [0, 1].
+/// The finished part of `total`, in [0, 1].
 fn progress(count: u64, total: u64) -> f64 {
     (count as f64 / total.max(1) as f64).min(1.0)
 }

@@ -1,4 +1,4 @@
-//! Who is told how training goes, and may end it.
+//! Callbacks, which observe training and may end it.
 
 use super::any_updater::AnyUpdater;
 use super::checkpoint::run::CallbackState;
@@ -13,9 +13,9 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Somebody who is told how training goes, and may end it by `ControlFlow::Break(())`.
+/// Observes training, and may end it by `ControlFlow::Break(())`.
 ///
-/// A closure on an [`EpochReport`] is one that is told after every epoch:
+/// A closure on an [`EpochReport`] is a callback that is called after every epoch:
 ///
 /// ```
 /// use sparse_core::update_rules::Sgd;
@@ -30,25 +30,29 @@ use std::path::Path;
 /// });
 /// ```
 ///
-/// Callbacks are called in the order in which they were given. Everybody is told, whoever ends the run.
+/// Callbacks are called in the order in which they were added. All of them are called, also if one
+/// ends the run.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be told how training goes",
     note = "a closure can: `|report: &EpochReport| ControlFlow::Continue(())`, with the type of its \
             argument written; or implement `Callback`"
 )]
 pub trait Callback {
-    /// A run begins, with this epoch: at 0 a new one, or one whose epochs are [told again](Self::replay); above 0 one goes on with the model that
-    /// the epochs before have left.
+    /// A run begins with this epoch. 0 is a new run, or one whose epochs are
+    /// [replayed](Self::replay). Above 0 the run continues with the model that the earlier epochs
+    /// have left.
     fn begin(&mut self, epoch: u64) {
         let _ = epoch;
     }
 
-    /// The metric that it looks at in each report, if there is one: without it nothing is trained.
+    /// The metric that the callback reads in each report, if any. A run without that metric is
+    /// refused.
     fn watches(&self) -> Option<&str> {
         None
     }
 
-    /// After an epoch: its report is the last of [`epochs`](Moment::epochs), and all parameters are up to date.
+    /// Called after an epoch: its report is the last of [`epochs`](Moment::epochs), and all
+    /// parameters are up to date.
     ///
     /// # Errors
     ///
@@ -58,22 +62,23 @@ pub trait Callback {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// After how many batches of an epoch, more than `n_batches`, [`batch`](Self::batch) is to be called next; `None`, the
-    /// default, for not at all. A function of nothing but its argument. Batches in between may be learnt from many at a time.
+    /// The number of batches of the epoch, more than `n_batches`, after which
+    /// [`batch`](Self::batch) is called next; `None`, the default, for never. It must be a function
+    /// of its argument alone. Batches in between may be learnt from many at a time.
     fn next_batch(&self, n_batches: u64) -> Option<u64> {
         let _ = n_batches;
         None
     }
 
-    /// Whether [`batch`](Self::batch) asks for [norms of
-    /// gradients](ParameterReport::gradient_norm), which are computed for it: of the batch that was
-    /// learnt from last. A model written by hand without [`gradient_mut`](Model::gradient_mut) is
-    /// refused then.
+    /// Whether [`batch`](Self::batch) reads [norms of gradients](ParameterReport::gradient_norm),
+    /// which are computed for it, of the last batch. A model written by hand without
+    /// [`gradient_mut`](Model::gradient_mut) is refused then.
     fn sees_gradients(&self) -> bool {
         false
     }
 
-    /// Between two batches of an epoch. Rows may wait for steps that they missed. Where a run is ended here, the epoch is not reported.
+    /// Called between two batches of an epoch. Table rows may still miss steps. An epoch in which a
+    /// run is ended here is not reported.
     ///
     /// # Errors
     ///
@@ -83,8 +88,9 @@ pub trait Callback {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// A run ends, of which something was done: after its last epoch, or where somebody has ended it, also between two batches. Nobody is told of the
-    /// end of a run that an error ends, nor of one by [`partial_fit`](super::Trainer::partial_fit), which has none.
+    /// Called at the end of a run in which something was done: after its last epoch, or where a
+    /// callback has ended it, also between two batches. It is not called for a run that an error
+    /// ends, nor for [`partial_fit`](super::Trainer::partial_fit), which has no end.
     ///
     /// # Errors
     ///
@@ -94,22 +100,24 @@ pub trait Callback {
         Ok(())
     }
 
-    /// What it has kept of all epochs so far, for the file of a run: such a file has the reports of the last
-    /// [`KEPT_REPORTS`](super::checkpoint::KEPT_REPORTS) epochs alone. `None`, the default, of a callback that needs no others.
+    /// The callback's record of all epochs so far, for the file of a run, which has the reports of
+    /// the last [`KEPT_REPORTS`](super::checkpoint::KEPT_REPORTS) epochs alone. `None`, the
+    /// default, for a callback that needs no record.
     fn state(&self) -> Option<String> {
         None
     }
 
-    /// Goes on from a [`state`](Self::state), if it is its own: then the epochs before are not [told again](Self::replay). False of the state of
-    /// another callback, or of one that watches something else.
+    /// Continues from a [`state`](Self::state), if it is the callback's own; the earlier epochs are
+    /// not [replayed](Self::replay) then. Returns false for the state of another callback, or of
+    /// one with another metric.
     fn restore(&mut self, state: &str) -> bool {
         let _ = state;
         false
     }
 
-    /// An epoch of a run that is being resumed, made before: what [`epoch`](Self::epoch) would have learnt from it, without doing
-    /// anything. What it answers to the last one counts. Told are the epochs whose reports are in the file, but for those that a
-    /// [state](Self::restore) has.
+    /// An earlier epoch of a resumed run: the callback updates what [`epoch`](Self::epoch) would
+    /// have updated, without any other effect. The answer to the last one counts. Epochs whose
+    /// reports are in the file are replayed, except those in a [state](Self::restore).
     fn replay(&mut self, report: &EpochReport) -> ControlFlow<()> {
         let _ = report;
         ControlFlow::Continue(())
@@ -122,13 +130,14 @@ impl<F: FnMut(&EpochReport) -> ControlFlow<()>> Callback for F {
     }
 }
 
-/// What callbacks have kept of the epochs before this one.
+/// The records of callbacks of the epochs before this one.
 pub(super) fn states(callbacks: &[Box<dyn Callback + '_>], epoch: u64) -> Vec<CallbackState> {
     let states = callbacks.iter().filter_map(|callback| callback.state());
     states.map(|state| CallbackState { epoch, state }).collect()
 }
 
-/// Tells callbacks of the epochs of a run that is resumed, as far as they do not know them; whether one of them has ended the run.
+/// Replays the epochs of a resumed run to callbacks that do not know them. Returns whether one of
+/// them has ended the run.
 pub(super) fn replay(callbacks: &mut [Box<dyn Callback + '_>], run: &Run) -> bool {
     let known = callbacks.iter_mut().map(|callback| {
         let own = run.callbacks.iter().find(|saved| callback.restore(&saved.state));
@@ -147,21 +156,21 @@ pub(super) fn replay(callbacks: &mut [Box<dyn Callback + '_>], run: &Run) -> boo
     is_stopped
 }
 
-/// After how many batches, more than `n_batches`, there is a multiple of `every`, which is at least 1.
+/// The next multiple of `every`, at least 1, above `n_batches`.
 pub(super) fn next_multiple(n_batches: u64, every: u64) -> u64 {
     (n_batches / every).saturating_add(1).saturating_mul(every)
 }
 
-/// Whether a callback is to be told after so many batches of an epoch, at least 1.
+/// Whether a callback is called after this number of batches of an epoch, at least 1.
 pub(super) fn is_due(callback: &dyn Callback, n_batches: u64) -> bool {
     callback.next_batch(n_batches - 1) == Some(n_batches)
 }
 
-/// A run of training between two steps: what a [`Callback`] may look at.
+/// A run of training between two steps: the view of it that a [`Callback`] gets.
 pub struct Moment<'m> {
     run: &'m Run,
     state: &'m dyn State,
-    /// By parameter; empty where nobody has asked.
+    /// By parameter; empty if no callback reads them.
     gradient_norms: &'m [Option<f64>],
 }
 
@@ -174,17 +183,17 @@ impl<'m> Moment<'m> {
         Moment { gradient_norms, ..self }
     }
 
-    /// Which batch comes next.
+    /// The position of the next batch.
     pub fn position(&self) -> Position {
         self.run.position
     }
 
-    /// What the present epoch has come to.
+    /// The totals of the present epoch.
     pub fn totals(&self) -> &EpochTotals {
         &self.run.totals
     }
 
-    /// The epochs so far.
+    /// The reports of the epochs so far.
     pub fn epochs(&self) -> &[EpochReport] {
         &self.run.epochs
     }
@@ -199,8 +208,8 @@ impl<'m> Moment<'m> {
         self.state.learning_rate()
     }
 
-    /// Norms of the parameters and perhaps of their gradients, their rows that are not zero, and those that were touched, in the order of
-    /// their declaration. O(values).
+    /// Norms of the parameters, and of their gradients if they were computed; the numbers of table
+    /// rows that are not zero, and of those touched, in the order of declaration. O(values).
     pub fn parameters(&self) -> Vec<ParameterReport> {
         let mut reports = self.state.parameters();
         for (report, norm) in reports.iter_mut().zip(self.gradient_norms) {
@@ -209,17 +218,19 @@ impl<'m> Moment<'m> {
         reports
     }
 
-    /// Saves the parameters, as [`checkpoint::save`].
+    /// Saves the parameters, like [`checkpoint::save`].
     ///
     /// # Errors
     ///
-    /// As there; [`CheckpointError::Unsettled`] where rows wait, within an epoch: then [`save_run`](Self::save_run) can;
-    /// [`TrainError::ParameterNotFinite`], before anything is written.
+    /// As there; [`CheckpointError::Unsettled`] where table rows miss steps, within an epoch: use
+    /// [`save_run`](Self::save_run); [`TrainError::ParameterNotFinite`], before anything is
+    /// written.
     pub fn save_model(&self, path: &Path) -> Result<()> {
         self.save_model_with(path, Attachments::default())
     }
 
-    /// As [`save_model`](Self::save_model), with notes by name, as [`checkpoint::save_with_notes`].
+    /// Like [`save_model`](Self::save_model), with notes by name, as in
+    /// [`checkpoint::save_with_notes`].
     ///
     /// # Errors
     ///
@@ -228,7 +239,7 @@ impl<'m> Moment<'m> {
         self.save_model_with(path, Attachments { notes, ..Attachments::default() })
     }
 
-    /// As [`save_model`](Self::save_model), with notes and ids, as [`checkpoint::save_with`].
+    /// Like [`save_model`](Self::save_model), with notes and ids, as in [`checkpoint::save_with`].
     ///
     /// # Errors
     ///
@@ -238,7 +249,7 @@ impl<'m> Moment<'m> {
         self.state.save_model(path, attachments)
     }
 
-    /// Saves all that it takes to go on from here, as [`checkpoint::save_run`].
+    /// Saves the run so that it can be resumed from here, like [`checkpoint::save_run`].
     ///
     /// # Errors
     ///
@@ -258,7 +269,7 @@ impl fmt::Debug for Moment<'_> {
     }
 }
 
-/// A model and its updater, whatever their types.
+/// A model and its updater, without their types.
 pub(super) trait State {
     fn n_steps(&self) -> u64;
     fn learning_rate(&self) -> f64;
@@ -298,7 +309,7 @@ impl<M: Model> State for (&M, &dyn AnyUpdater<M::Element>) {
     }
 }
 
-/// Refuses a model of which a trained parameter holds a number that is not finite. O(values).
+/// Refuses a model with a trained parameter that is not finite. O(values).
 pub(super) fn check_finite<M: Model>(model: &M) -> Result<()> {
     for (parameter, info) in model.parameters().into_iter().zip(M::PARAMETERS) {
         let bad = first_not_finite(parameter.values());
@@ -318,7 +329,8 @@ fn first_not_finite<T: Float>(values: &[T]) -> Option<usize> {
     values.iter().position(|value| !value.is_finite())
 }
 
-/// The parameters of a model; `n_rows_touched` of each, by position. What it costs is what [`Table::norms`](crate::parameter_memory::Table::norms) does.
+/// Reports on the parameters of a model; `n_rows_touched` of each, by position. The cost is that of
+/// [`Table::norms`](crate::parameter_memory::Table::norms).
 pub(super) fn parameter_reports<M: Model>(
     model: &M,
     n_rows_touched: &dyn Fn(usize) -> Option<u64>,

@@ -1,4 +1,4 @@
-//! One epoch: the loop that everything else is built around.
+//! One epoch: the loop over batches.
 
 use super::ahead::steps_ahead;
 use super::blame::blame;
@@ -15,27 +15,29 @@ use sparse_core::update_rules::UpdateRule;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What an epoch came to.
+/// Totals of an epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EpochTotals {
-    /// The sum over rows of the loss just before the row was learnt from (progressive loss), padding not
-    /// counted. The step of a batch that is filled up ([`LastBatch::Pad`](crate::data::LastBatch::Pad)) minimises the mean over all its rows, copies
-    /// included; what counts here is the loss of the others. Only of a model whose batches all have as many rows each row counts with the mean.
+    /// The sum over samples of the loss just before each was learnt from (progressive loss),
+    /// without padding. The step of a padded batch
+    /// ([`LastBatch::Pad`](crate::data::LastBatch::Pad)) minimises the mean over all its samples,
+    /// copies included; only the loss of the true samples counts here. For a model whose batches
+    /// all have a fixed size each sample counts with the mean.
     #[serde(with = "json")]
     pub loss_sum: f64,
-    /// The rows, padding not counted.
+    /// The samples, without padding.
     pub n_rows: u64,
-    /// The batches, that is the steps.
+    /// The batches; each is one step.
     pub n_batches: u64,
 }
 
 impl EpochTotals {
-    /// The mean loss over the rows; NaN over none.
+    /// The mean loss over the samples; NaN over none.
     pub fn mean_loss(&self) -> f64 {
         self.loss_sum / self.n_rows as f64
     }
 
-    /// Takes in a batch of `n_rows` rows and `n_padding` more, with its mean loss.
+    /// Adds a batch of `n_rows` samples and `n_padding` copies, with its mean loss.
     #[inline(always)]
     pub(super) fn add(&mut self, loss: f64, n_rows: usize, n_padding: usize) {
         let n_rows = n_rows - n_padding.min(n_rows);
@@ -44,14 +46,14 @@ impl EpochTotals {
         self.n_batches += 1;
     }
 
-    /// Takes in what another part of the epoch came to.
+    /// Adds the totals of another part of the epoch.
     pub(super) fn extend(&mut self, part: &EpochTotals) {
         self.loss_sum += part.loss_sum;
         self.n_rows += part.n_rows;
         self.n_batches += part.n_batches;
     }
 
-    /// Takes in batches of one row.
+    /// Adds batches of one sample.
     #[inline]
     pub(super) fn add_rows(&mut self, steps: &RowSteps) {
         self.loss_sum += steps.loss_sum;
@@ -60,41 +62,43 @@ impl EpochTotals {
     }
 }
 
-/// What is done around each step of an epoch. `()` does nothing and costs nothing.
+/// Calls around each step of an epoch. `()` does nothing and costs nothing.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is nothing that can be done around the steps of `{M}`",
     note = "give `&mut ()` to do nothing, or implement `BatchHook` for a type of your own"
 )]
 pub trait BatchHook<M: Model> {
-    /// The learning rate for the step that follows `step` steps; `None` leaves it as it is.
+    /// The learning rate of the step after `step` steps; `None` leaves it unchanged.
     #[inline(always)]
     fn learning_rate(&mut self, step: u64, epoch: u64) -> Option<f64> {
         let _ = (step, epoch);
         None
     }
 
-    /// The largest norm of the gradients of all parameters together, where there is one: steps are then
+    /// The largest allowed norm of the gradients of all parameters together, if any: steps are then
     /// [`clipped_step`](Model::clipped_step)s.
     #[inline(always)]
     fn max_norm(&self) -> Option<f64> {
         None
     }
 
-    /// Whether something is done around each step. Where this is false, steps of one row may be made
+    /// Whether the hook observes each step. If not, steps of one sample may be made
     /// [many at a time](Model::train_rows), and only [`after_steps`](Self::after_steps) is called.
     #[inline(always)]
     fn sees_steps(&self) -> bool {
         true
     }
 
-    /// Whether [`after_step`](Self::after_step) looks at batch, outputs or loss. Where this is false, [`after_steps`](Self::after_steps) may be called
-    /// instead, so that the batch that comes next can be read before the step is done.
+    /// Whether [`after_step`](Self::after_step) reads batch, outputs or loss. If not,
+    /// [`after_steps`](Self::after_steps) may be called instead, so that the next batch can be read
+    /// before the step is done.
     #[inline(always)]
     fn sees_batches(&self) -> bool {
         self.sees_steps()
     }
 
-    /// After some steps of one row each, unless it [sees](Self::sees_steps) every one.
+    /// Called after some steps of one sample each, unless the hook [sees](Self::sees_steps) every
+    /// one.
     ///
     /// # Errors
     ///
@@ -105,17 +109,17 @@ pub trait BatchHook<M: Model> {
         Ok(())
     }
 
-    /// Before which of the steps that follow [`before_step`](Self::before_step) is to be called, 0
-    /// for the next one. Asked before the first step and after each such call.
+    /// The number of steps before [`before_step`](Self::before_step) is called, 0 for the next one.
+    /// Called before the first step and after each such call.
     #[inline(always)]
     fn steps_to_check(&self, totals: &EpochTotals) -> u64 {
         let _ = totals;
         u64::MAX
     }
 
-    /// Before a step, as [`steps_to_check`](Self::steps_to_check) says, with its batch; `by_rows`
-    /// where each row of the batch is a step of its own. Not called of models that
-    /// [take batches](Model::TAKES_BATCHES), nor by rules that correct gradients.
+    /// Called before a step, as [`steps_to_check`](Self::steps_to_check) says, with its batch.
+    /// `by_rows` is true where each sample of the batch is a step of its own. Not called for models
+    /// that [take batches](Model::TAKES_BATCHES), nor for rules that correct gradients.
     fn before_step<'b, R: UpdateRule, B: Batch<'b, M::Element>>(
         &mut self,
         model: &M,
@@ -126,31 +130,34 @@ pub trait BatchHook<M: Model> {
         let _ = (model, updater, batch, by_rows);
     }
 
-    /// After how many more steps [`pause`](Self::pause) is to be called, at least 1. Asked before the first step and after each
-    /// pause; steps in between may be made many at a time.
+    /// The number of steps before [`pause`](Self::pause) is called, at least 1. Called before the
+    /// first step and after each pause; steps in between may be made many at a time.
     #[inline(always)]
     fn steps_to_pause(&self, totals: &EpochTotals) -> u64 {
         let _ = totals;
         u64::MAX
     }
 
-    /// Whether the [pause](Self::pause) at which the epoch has come to so many batches looks at [gradients](Self::gradients). Asked when
-    /// [`steps_to_pause`](Self::steps_to_pause) has said when it is; of `totals` the number of batches counts.
+    /// Whether the [pause](Self::pause) after this number of batches reads
+    /// [gradients](Self::gradients). Called when [`steps_to_pause`](Self::steps_to_pause) has said
+    /// where it is; only the number of batches in `totals` counts.
     #[inline(always)]
     fn sees_gradients(&self, totals: &EpochTotals) -> bool {
         let _ = totals;
         false
     }
 
-    /// Just before such a pause: [`gradient_mut`](Model::gradient_mut) has the gradients of the batch that was learnt from last, at the parameters
-    /// that came of it. They are computed for this; training goes on with the same bits as without.
+    /// Called just before such a pause: [`gradient_mut`](Model::gradient_mut) has the gradients of
+    /// the last batch, at the parameters after its step. They are computed for this call; training
+    /// continues with the same bits.
     fn gradients(&mut self, model: &mut M) {
         let _ = model;
     }
 
-    /// Between two steps, as often as [`steps_to_pause`](Self::steps_to_pause) says: `position` is the batch that comes next,
-    /// `totals` what the epoch has come to. Rows may wait for steps that they missed; [`Updater::flush_model`] settles them, and
-    /// training goes on with other bits than without. `Break` ends the epoch.
+    /// Called between two steps, as often as [`steps_to_pause`](Self::steps_to_pause) says.
+    /// `position` is the next batch, `totals` are those of the epoch so far. Table rows may miss
+    /// steps. [`Updater::flush_model`] catches them up, and training then continues with other
+    /// bits. `Break` ends the epoch.
     ///
     /// # Errors
     ///
@@ -166,7 +173,7 @@ pub trait BatchHook<M: Model> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// After a step: the model's outputs are those before its update.
+    /// Called after a step: the model's outputs are those before its update.
     ///
     /// # Errors
     ///
@@ -190,14 +197,16 @@ impl<M: Model> BatchHook<M> for () {
     }
 }
 
-/// Steps of one row that are made in one call, at most.
+/// The largest number of steps of one sample in one call.
 pub(super) const ROWS_A_CALL: usize = 1024;
 
-/// Trains a model for one epoch: a step for each batch, in order. Afterwards all parameters are up to date.
+/// Trains a model for one epoch: a step for each batch, in order. Afterwards all parameters are up
+/// to date.
 ///
-/// A step is [`Model::train_step`] and a few instructions; nothing is allocated, logged or locked. Of a model that
-/// [takes batches](Model::TAKES_BATCHES) it is [`Model::begin_step_on_taken`], during which the next batch is read and taken, unless the hook sees the
-/// batch of the step; the losses of such steps are waited for some steps later, before the hook pauses, and at the end.
+/// A step is [`Model::train_step`] and a few instructions; nothing is allocated, logged or locked.
+/// For a model that [takes batches](Model::TAKES_BATCHES) it is [`Model::begin_step_on_taken`]. The
+/// next batch is read and taken during the step, unless the hook sees the batch of the step. The
+/// losses of such steps are read some steps later, before the hook pauses, and at the end.
 ///
 /// ```
 /// use sparse_core::update_rules::{Sgd, UpdateRule};
@@ -206,7 +215,7 @@ pub(super) const ROWS_A_CALL: usize = 1024;
 /// use sparse_runtime::optimizer::Updater;
 /// use sparse_runtime::training::fit_epoch;
 ///
-/// /// A training loop of one's own.
+/// /// A training loop of your own.
 /// fn train<M: Model>(model: &mut M, data: &Dataset<M::Element>) -> sparse_runtime::Result<()> {
 ///     let mut updater = Updater::for_model(Sgd::default(), model)?;
 ///     let mut batches = data.batches(M::INPUTS, &BatchOptions::default())?;
@@ -220,10 +229,11 @@ pub(super) const ROWS_A_CALL: usize = 1024;
 ///
 /// # Errors
 ///
-/// [`TrainError::Diverged`] as soon as a loss is infinite or NaN ([`TrainError::BeyondRange`] and [`TrainError::FirstStep`] where a number of the
-/// batch is to blame), or where losses are waited for later, some steps after it; and whatever data, model or hook report. Rules that correct gradients by
-/// a mean gradient are for [`Trainer`](super::Trainer): nobody would prepare it here.
-/// Also then, and where a hook panics, all parameters are as the steps made so far left them.
+/// [`TrainError::Diverged`] as soon as a loss is infinite or NaN ([`TrainError::BeyondRange`] and
+/// [`TrainError::FirstStep`] where a number of the batch is the cause), or some steps later where
+/// losses are read later. Any error of data, model or hook. Rules that correct gradients by a mean
+/// gradient are refused: only [`Trainer`](super::Trainer) prepares it. After an error, and after a
+/// panic of a hook, all parameters are as the steps so far left them.
 #[inline]
 pub fn fit_epoch<M, R, B, H>(
     model: &mut M,
@@ -242,11 +252,12 @@ where
     fit_from(model, updater, batches, start, EpochTotals::default(), hook)
 }
 
-/// [`fit_epoch`] of what is left of an epoch: from a batch of it on, before which it came to `totals`.
+/// [`fit_epoch`] for the rest of an epoch: from the batch at a position, before which the epoch had
+/// `totals`.
 ///
 /// # Errors
 ///
-/// As [`fit_epoch`]; a batch that the epoch does not have.
+/// As [`fit_epoch`]; a batch beyond the end of the epoch.
 #[inline]
 pub fn fit_from<M, R, B, H>(
     model: &mut M,
@@ -269,8 +280,8 @@ where
     result.map_err(|error| blame(error, model, batches, first))
 }
 
-/// Trains, then brings all rows up to date, also where a step, a hook or data panics. The inner
-/// result is that of `train`, the outer one that of bringing rows up to date.
+/// Trains, then catches up all table rows, also where a step, a hook or data panics. The inner
+/// result is that of `train`, the outer one that of the catch-up.
 #[inline]
 pub(super) fn settled_after<M: Model, R: UpdateRule, O>(
     model: &mut M,
@@ -284,7 +295,7 @@ pub(super) fn settled_after<M: Model, R: UpdateRule, O>(
     Ok(result)
 }
 
-/// A model in training, whose rows are brought up to date where a panic drops it.
+/// A model in training. Its table rows are caught up if a panic drops it.
 struct Settled<'m, R: UpdateRule, M: Model> {
     model: &'m mut M,
     updater: &'m mut Updater<R, M::Element>,
@@ -373,7 +384,7 @@ where
     Ok(totals)
 }
 
-/// Apart, so that the loop above is that of steps that are not clipped.
+/// Out of line, so that the loop above stays that of steps without clipping.
 #[cold]
 #[inline(never)]
 fn clipped<M: Model, R: UpdateRule>(

@@ -1,14 +1,14 @@
-//! What can go wrong while a model is trained or used.
+//! Errors of training, scoring and predicting.
 
 use crate::kernels::TooManyThreads;
 use crate::metric::NoValue;
 use sparse_core::storage::ElementType;
 
-/// Training, scoring or predicting cannot go on.
+/// Training, scoring or predicting cannot continue.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrainError {
-    /// The loss is infinite or not a number: the parameters are beyond use.
+    /// The loss is infinite or not a number: the parameters are unusable.
     #[error(
         "the loss is {loss} in epoch {}, batch {} at learning rate {learning_rate}: training has diverged; lower the learning rate, or clip the gradient",
         epoch + 1,
@@ -24,13 +24,13 @@ pub enum TrainError {
         /// The learning rate of that step.
         learning_rate: f64,
     },
-    /// What a program computes of a model after an epoch is no finite number.
+    /// A value that a program computes of a model after an epoch is not finite.
     #[error(
         "{what} is {value} after epoch {}: scale the features, lower the learning rate, or look at the data that it is measured on",
         epoch + 1
     )]
     NotFiniteAfterEpoch {
-        /// What was computed.
+        /// The quantity that was computed.
         what: String,
         /// Its value.
         value: f64,
@@ -61,7 +61,7 @@ pub enum TrainError {
         /// The element type of the model.
         element: ElementType,
     },
-    /// The loss is infinite or not a number before anything was learnt.
+    /// The loss is infinite or not a number before the first update.
     #[error(
         "the loss is {loss} in the first step, before anything was learnt: the largest number of the batch is {value}, in column {column} of `{input}` of sample {sample} (numbered from 0): scale the values, or look at the initial parameters"
     )]
@@ -110,10 +110,10 @@ pub enum TrainError {
         metric: &'static str,
         /// The data.
         data: &'static str,
-        /// What is in the way.
+        /// Why there is none.
         why: NoValue,
     },
-    /// What a callback watches is not a number.
+    /// A watched value is not a number.
     #[error("{watched} is not a number after epoch {}, so that no epoch can be the best", epoch + 1)]
     WatchedNotANumber {
         /// The loss, or the metric.
@@ -126,7 +126,7 @@ pub enum TrainError {
         "the data has no batch of rows: it is empty, or has fewer rows than a batch, and `LastBatch` leaves such rows out"
     )]
     NoRows,
-    /// A metric was asked for of a model without a label.
+    /// A metric was requested for a model without a label.
     #[error("metric `{metric}` compares outputs with a label, but model `{model}` declares none")]
     NoLabel {
         /// The model.
@@ -134,30 +134,30 @@ pub enum TrainError {
         /// The metric.
         metric: &'static str,
     },
-    /// Predictions or a metric were asked for of a model whose first output cannot give them.
+    /// Predictions or a metric were requested for a model whose first output cannot give them.
     #[error("the first output of model `{model}` must be dense for {purpose}, but {problem}")]
     Output {
         /// The model.
         model: &'static str,
-        /// What it was needed for.
+        /// The purpose: predictions, or a metric.
         purpose: &'static str,
-        /// What it is.
+        /// What the first output is instead.
         problem: String,
     },
     /// Predictions cannot be written.
     #[error("the predictions cannot be written: {problem}")]
     Write {
-        /// The file and what the system says.
+        /// The file and the message of the system.
         problem: String,
     },
     /// A run cannot be drawn.
     #[cfg(feature = "plot")]
     #[error("the run cannot be drawn: {problem}")]
     Plot {
-        /// What is in the way.
+        /// The reason.
         problem: String,
     },
-    /// A metric was to be watched that is not measured.
+    /// A metric is watched that is not measured.
     #[error(
         "metric `{name}` is watched but not measured (measured: {known}): give it to `Trainer::metric`"
     )]
@@ -167,7 +167,7 @@ pub enum TrainError {
         /// Those that are measured.
         known: String,
     },
-    /// A run is to be resumed within an epoch with other metrics than it began it with.
+    /// A run is resumed within an epoch with other metrics than it began with.
     #[error(
         "the epoch was begun with {expected} metrics, but {found} are measured now: resume the run with the same"
     )]
@@ -185,7 +185,8 @@ pub enum TrainError {
         /// The name.
         name: &'static str,
     },
-    /// A callback ended a pass over a piece of data, of which there is no report then. Parameters and states are as the steps left them.
+    /// A callback ended a pass over a piece of data, which has no report then. Parameters and
+    /// states are as the steps left them.
     #[error(
         "a callback ended the pass after the updater's step {n_steps}, so that there is no report of the whole of it: the steps made count"
     )]
@@ -193,13 +194,13 @@ pub enum TrainError {
         /// The steps that the updater has made.
         n_steps: u64,
     },
-    /// A norm that gradients cannot be clipped to.
+    /// A norm that is no bound for gradients.
     #[error("`clip_norm` is {value}, but must be positive")]
     ClipNorm {
         /// The norm.
         value: f64,
     },
-    /// Gradients were to be clipped by their norm under a rule that corrects them.
+    /// Gradients would be clipped by their norm under a rule that corrects them.
     #[error(
         "`clip_norm` cannot be used with `{rule}`: the norm would be that of a gradient before it is corrected; clip each element by `clip_gradient`"
     )]
@@ -207,7 +208,7 @@ pub enum TrainError {
         /// The rule.
         rule: &'static str,
     },
-    /// A schedule was given to a rule whose states hold at one learning rate.
+    /// A schedule for a rule whose states are valid at one learning rate only.
     #[error(
         "`{rule}` has no schedule: its states are sums at one learning rate, and it lowers the rate of each weight itself; leave `schedule` at `Constant`"
     )]
@@ -215,7 +216,7 @@ pub enum TrainError {
         /// The rule.
         rule: &'static str,
     },
-    /// A rule keeps derivatives of samples, of a model or data that do not allow it.
+    /// A rule keeps derivatives of samples, which this model or data does not allow.
     #[error(
         "`{rule}` keeps the derivatives of each sample's loss by its scores, for models whose scores are linear in csr features and data whose number of rows is known: `{model}` or the data is not so; use `Svrg`"
     )]
@@ -245,15 +246,15 @@ pub enum TrainError {
         /// The parameters that it has.
         known: String,
     },
-    /// Several workers were to do what takes one.
+    /// Several workers cannot do what needs a single one.
     #[error("`{what}` cannot be trained or used by several workers: {why}")]
     NotOnWorkers {
         /// A setting, a rule or a model.
         what: &'static str,
-        /// What is in the way.
+        /// The reason.
         why: &'static str,
     },
-    /// More threads than can be had were asked for.
+    /// More threads than exist were requested.
     #[error(transparent)]
     Threads(#[from] TooManyThreads),
     /// The system did not start a thread.
@@ -263,10 +264,10 @@ pub enum TrainError {
         number: usize,
         /// The threads asked for.
         n_threads: usize,
-        /// What the system says.
+        /// The message of the system.
         problem: String,
     },
-    /// A number of hot rows that no thread can keep.
+    /// A number of hot rows that a thread cannot keep.
     #[error("`Hogwild::hot_rows` is {found}, but a thread keeps copies of {limit} rows at most")]
     HotRows {
         /// The number given.
@@ -274,12 +275,12 @@ pub enum TrainError {
         /// The most there may be.
         limit: usize,
     },
-    /// Threads were to train at once, without locks, what they cannot share so.
+    /// Threads cannot train this at once without locks.
     #[error("`{what}` is not for `fit_hogwild`: {why}")]
     NotHogwild {
         /// A setting, a rule, a model or the data.
         what: &'static str,
-        /// What is in the way, and what to do.
+        /// The reason, and what to do.
         why: &'static str,
     },
 }

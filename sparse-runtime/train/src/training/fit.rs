@@ -1,4 +1,4 @@
-//! What a trainer does: it fits, goes on, scores and predicts.
+//! Fitting, resuming, scoring and predicting by a trainer.
 
 use super::checkpoint::Run;
 use super::checkpoint::run::{compare_settings, load_run_if};
@@ -22,10 +22,12 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     ///
     /// # Errors
     ///
-    /// Before the first step: options that make no sense, data that is not what the model declares, to train or to evaluate on, a metric
-    /// that does not fit. Then [`TrainError::Diverged`], or [`TrainError::BeyondRange`] and [`TrainError::FirstStep`] where a number of the
-    /// data is to blame; after an epoch [`TrainError::ScoreNotFinite`] and [`TrainError::NoValue`], of which no callback is told, so that
-    /// nothing is saved; and whatever data and model report. The parameters are as the steps made so far left them.
+    /// Before the first step: invalid options, training or evaluation data that does not fit the
+    /// model's declarations, a metric that does not fit. Then [`TrainError::Diverged`], or
+    /// [`TrainError::BeyondRange`] and [`TrainError::FirstStep`] where a number of the data is the
+    /// cause. After an epoch [`TrainError::ScoreNotFinite`] and [`TrainError::NoValue`]; callbacks
+    /// are not called then, so nothing is saved. Any error of data and model. The parameters are as
+    /// the steps so far left them.
     pub fn fit<M, S>(&mut self, model: &mut M, data: &S) -> Result<FitReport>
     where
         M: Model,
@@ -39,8 +41,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         self.go_on(model, &mut updater, data, run, self.plan.epochs, Part::Whole)
     }
 
-    /// Trains a model for some epochs with an updater of one's own, from [`updater`](Self::updater):
-    /// `0..5` and then `5..10` is `0..10`.
+    /// Trains a model for some epochs with a given updater, from [`updater`](Self::updater): `0..5`
+    /// and then `5..10` is `0..10`.
     ///
     /// # Errors
     ///
@@ -64,12 +66,14 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         self.go_on(model, updater, data, run, epochs.end, Part::Epochs)
     }
 
-    /// Goes on with a run that [`Checkpoints`](super::Checkpoints) saved, up to the trainer's number of epochs, on the same data: what comes of
-    /// it, parameters, optimizer state and report, is to the bit what the run would have come to if it had not been ended; but the report has no
-    /// more than the last [`KEPT_REPORTS`](super::checkpoint::KEPT_REPORTS) of the epochs that were made before.
+    /// Continues a run that [`Checkpoints`](super::Checkpoints) saved, on the same data, up to the
+    /// trainer's number of epochs. Parameters, optimizer state and report equal, to the bit, those
+    /// of an uninterrupted run. The report has at most the last
+    /// [`KEPT_REPORTS`](super::checkpoint::KEPT_REPORTS) of the epochs before the interruption.
     ///
-    /// The model is made as for the run, and its parameters are replaced. Callbacks are told of the epochs before by
-    /// [`replay`](super::Callback::replay); where one of them had ended the run, nothing is done.
+    /// The model is created as for the run, and its parameters are replaced. Callbacks get the
+    /// earlier epochs by [`replay`](super::Callback::replay). If one of them had ended the run,
+    /// nothing is done.
     ///
     /// ```
     /// use sparse_core::update_rules::Ftrl;
@@ -78,7 +82,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     /// use sparse_runtime::training::{Checkpoints, FitReport, Trainer};
     /// use std::path::Path;
     ///
-    /// /// Trains, and goes on after an interruption when it is called again.
+    /// /// Trains, and continues after an interruption when it is called again.
     /// fn train<M: Model>(
     ///     model: &mut M,
     ///     data: &Dataset<M::Element>,
@@ -94,7 +98,9 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     ///
     /// # Errors
     ///
-    /// As [`fit`](Self::fit) and [`load_run`](super::checkpoint::load_run); [`CheckpointError::Setting`](super::checkpoint::CheckpointError::Setting) where the trainer is not set as it was.
+    /// As [`fit`](Self::fit) and [`load_run`](super::checkpoint::load_run);
+    /// [`CheckpointError::Setting`](super::checkpoint::CheckpointError::Setting) for a trainer with
+    /// other settings.
     pub fn resume<M, S>(
         &mut self,
         model: &mut M,
@@ -122,11 +128,15 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         self.go_on(model, &mut updater, data, run, self.plan.epochs, Part::Whole)
     }
 
-    /// One pass over some more data, in its order if [`shuffle`](Self::shuffle) is off: learning that goes on for ever, a
-    /// piece of data at a time. The updater, from [`updater`](Self::updater), carries the optimizer's state from call to call;
-    /// schedules count its steps, and the epoch is always the first. To callbacks all calls are one run, whose beginning and end they are not told
-    /// of; what one says after a pass ends nothing. A metric that has no value on a piece of data is NaN in its report. [`Saga`](sparse_core::update_rules::Saga) computes its mean gradient anew for other data, as
-    /// [`Svrg`](sparse_core::update_rules::Svrg) does for each piece.
+    /// One pass over more data, in its order if [`shuffle`](Self::shuffle) is off: for learning
+    /// without an end, a piece of data at a time. The updater, from [`updater`](Self::updater),
+    /// carries the optimizer's state from call to call. Schedules count its steps, and the epoch is
+    /// always the first.
+    ///
+    /// For callbacks all calls are one run, without calls for its beginning and end. A callback
+    /// that stops after a pass ends nothing. A metric that has no value on a piece of data is NaN
+    /// in its report. [`Saga`](sparse_core::update_rules::Saga) computes its mean gradient anew for
+    /// other data, [`Svrg`](sparse_core::update_rules::Svrg) for each piece.
     ///
     /// # Errors
     ///
@@ -148,7 +158,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         report.epochs.into_iter().next().ok_or_else(stopped)
     }
 
-    /// Trains from where a run stands up to an epoch, of which callbacks are told if the part has an end.
+    /// Trains from a position up to an epoch. Callbacks learn of the end if the part has one.
     fn go_on<M, S>(
         &mut self,
         model: &mut M,
@@ -181,7 +191,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         score(model, data, &self.plan.metrics, rows_at_a_time)
     }
 
-    /// The first output of a model for every row of some data, in order; without labels as well.
+    /// The first output of a model for every sample, in order. The data needs no labels.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What the trainer does around each step.
+//! The trainer's hook: everything that it does around steps.
 
 use super::any_updater::AnyUpdater;
 use super::callback::{Callback, Moment, State, is_due, replay, states};
@@ -16,11 +16,11 @@ use crate::schedule::Schedule;
 use sparse_core::update_rules::UpdateRule;
 use std::ops::ControlFlow;
 
-/// What the trainer does around each step.
+/// The trainer's work around each step.
 pub(super) struct Hook<'s, 'a> {
     pub(super) measure: Measure,
     pub(super) reporter: Reporter,
-    /// Where the rate changes by step.
+    /// Present where the rate changes by step.
     pub(super) schedule: Option<&'s Schedule>,
     pub(super) base_rate: f64,
     pub(super) max_norm: Option<f64>,
@@ -28,15 +28,15 @@ pub(super) struct Hook<'s, 'a> {
     pub(super) run: Run,
     /// Whether a callback has ended the run.
     pub(super) is_stopped: bool,
-    /// Whether anybody is told of the end of the run.
+    /// Whether callbacks learn of the end of the run.
     pub(super) has_end: bool,
-    /// Of the gradients at a pause, by parameter, where a callback asks for them.
+    /// The gradients at a pause, by parameter, where a callback reads them.
     pub(super) gradient_norms: Vec<Option<f64>>,
     pub(super) checks: Checks<'s>,
 }
 
 impl Hook<'_, '_> {
-    /// Tells everybody of the epoch that was reported last.
+    /// Calls all callbacks with the last report.
     pub(super) fn end_epoch(&mut self, state: &dyn State) -> Result<()> {
         let Some(report) = self.run.epochs.last() else { return Ok(()) };
         self.run.callbacks = states(self.callbacks, report.epoch);
@@ -47,7 +47,7 @@ impl Hook<'_, '_> {
         Ok(())
     }
 
-    /// Tells everybody that the run ends here, unless it is one that has no end.
+    /// Calls all callbacks at the end of the run, unless the run has no end.
     pub(super) fn end(&mut self, state: &dyn State) -> Result<()> {
         if !self.has_end {
             return Ok(());
@@ -56,7 +56,7 @@ impl Hook<'_, '_> {
         self.callbacks.iter_mut().try_for_each(|callback| callback.end(&moment))
     }
 
-    /// Tells those who wanted to look between two batches.
+    /// Calls the callbacks that asked for a call between two batches.
     fn look(
         &mut self,
         state: &dyn State,
@@ -81,7 +81,7 @@ impl Hook<'_, '_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Tells everybody of the epochs that were made before a run is resumed.
+    /// Replays the epochs before a resumed run to all callbacks.
     pub(super) fn replay(&mut self) {
         self.is_stopped = replay(self.callbacks, &self.run);
     }

@@ -1,4 +1,4 @@
-//! What becomes of parameters while they are trained.
+//! Norms and touched rows of parameters during training.
 
 use super::callback::next_multiple;
 use super::{Callback, EpochReport, Moment};
@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::fmt;
 use std::ops::ControlFlow;
 
-/// A parameter at a moment of training.
+/// A parameter at one point of training.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ParameterReport {
@@ -16,19 +16,21 @@ pub struct ParameterReport {
     pub name: &'static str,
     /// The root of the sum of the squares of its values.
     pub norm: f64,
-    /// The same of its gradient, of the batch that was learnt from last, at the values that came of it: between batches, where somebody
-    /// [asks](Callback::sees_gradients), of a parameter that is not frozen.
+    /// The norm of its gradient, for the last batch, at the values after its step. It is computed
+    /// between batches, where a callback [asks](Callback::sees_gradients), for parameters that are
+    /// not frozen.
     pub gradient_norm: Option<f64>,
-    /// Its rows.
+    /// Its table rows.
     pub n_rows: u64,
-    /// The rows with a value that is not 0.
+    /// The table rows with a value that is not 0.
     pub n_rows_not_zero: u64,
-    /// The rows that batches have touched so far, where the updater keeps count: where rows that are not touched are to be caught up with.
+    /// The table rows that batches have touched so far, where the updater counts them: for rules
+    /// that catch up untouched rows.
     pub n_rows_touched: Option<u64>,
 }
 
-/// Tells norms of parameters and the rows touched after every epoch, and between batches if asked to, there also norms of gradients. O(values)
-/// each time.
+/// Reports norms of parameters and the rows touched after every epoch. On request it does so
+/// between batches, with norms of gradients. O(values) each time.
 ///
 /// ```
 /// use sparse_core::update_rules::Sgd;
@@ -45,19 +47,21 @@ pub struct Monitor<F> {
 }
 
 impl<F: FnMut(Position, &[ParameterReport])> Monitor<F> {
-    /// With somebody to tell: which batch comes next, and all parameters in the order of their declaration.
+    /// Calls `tell` with the position of the next batch, and all parameters in the order of
+    /// declaration.
     pub fn new(tell: F) -> Self {
         Monitor { tell, batches: None, gradients: false }
     }
 
-    /// After every so many batches of an epoch as well, at least 1. There, rows may wait for steps that they missed.
+    /// Reports after every `batches` batches of an epoch as well, at least 1. Table rows may miss
+    /// steps there.
     #[must_use]
     pub fn every_batches(mut self, batches: u64) -> Self {
         self.batches = Some(batches.max(1));
         self
     }
 
-    /// Norms of gradients as well, between batches: one more gradient each time.
+    /// Computes norms of gradients as well, between batches: one more gradient each time.
     #[must_use]
     pub fn gradients(mut self) -> Self {
         self.gradients = true;

@@ -1,4 +1,4 @@
-//! What a run of training is like, whatever rule updates parameters: how often, in what order and under whose eyes.
+//! The settings of a run that do not depend on the update rule: epochs, order, metrics, callbacks.
 
 use super::TrainError;
 use super::callback::Callback;
@@ -14,7 +14,8 @@ use crate::schedule::Schedule;
 use sparse_core::element::Float;
 use std::fmt;
 
-/// All that a [`Trainer`](super::Trainer) is told but its rule and the data to evaluate on. What is done by it alone is compiled once for all rules.
+/// All settings of a [`Trainer`](super::Trainer) but its rule and its evaluation data. Code that
+/// needs no more is compiled once for all rules.
 pub(super) struct Plan<'a> {
     pub(super) options: BatchOptions,
     pub(super) epochs: u64,
@@ -30,11 +31,11 @@ pub(super) struct Plan<'a> {
     pub(super) parallel: Parallel,
     pub(super) leaves: usize,
     pub(super) more_settings: Vec<(String, String)>,
-    /// By parameter, whether there was a warning of its numbers since the run began.
+    /// By parameter: whether the run has warned of its numbers.
     pub(super) warned: Vec<bool>,
 }
 
-/// What is multiplied for one parameter, and by how much.
+/// A factor for one parameter, and the quantity that it multiplies.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Scale {
     WeightDecay(f64),
@@ -64,11 +65,11 @@ impl Default for Plan<'_> {
 }
 
 impl Plan<'_> {
-    /// What an updater has to know of the parameters of a model.
+    /// The update settings of each parameter of a model.
     ///
     /// # Errors
     ///
-    /// A scale of a parameter that the model does not have.
+    /// A scale of an unknown parameter.
     pub(super) fn specs<M: Model>(&self, model: &M) -> Result<Vec<ParameterSpec>> {
         let mut specs = ParameterSpec::of_model(model);
         if self.decay_all {
@@ -94,8 +95,8 @@ impl Plan<'_> {
         Ok(specs)
     }
 
-    /// What the result of a run depends on besides the updater, by name: how the trainer is set, and what the data is. Workers add gradients by
-    /// `leaves`.
+    /// The settings on which the result of a run depends besides the updater, by name: those of the
+    /// trainer, and the data. Workers add gradients by `leaves`.
     pub(super) fn settings<T: Float>(
         &self,
         data: &impl DataSource<T>,
@@ -126,7 +127,7 @@ impl Plan<'_> {
         Ok(settings)
     }
 
-    /// The [`settings`](Self::settings) of a run that begins. Nobody but callbacks can save them.
+    /// The [`settings`](Self::settings) of a new run. Only callbacks can save them.
     pub(super) fn settings_to_save<T: Float>(
         &self,
         data: &impl DataSource<T>,
@@ -138,7 +139,7 @@ impl Plan<'_> {
         }
     }
 
-    /// What counts within an epoch alone: its metrics go on from what they have seen.
+    /// The settings that count within an epoch alone: its metrics continue from their state.
     pub(super) fn metrics_setting(&self) -> (String, String) {
         ("metrics".to_owned(), format!("{:?}", self.metrics))
     }
@@ -147,8 +148,8 @@ impl Plan<'_> {
         if self.shuffle { Order::Shuffled { seed: self.seed } } else { Order::Sequential }
     }
 
-    /// Refuses to shuffle samples that are the columns of an input as well, as the nodes of `csr[n,
-    /// n]` are: its rows alone would change places.
+    /// Refuses to shuffle samples that are the columns of an input as well, as the nodes of
+    /// `csr[n, n]`: only its rows would change places.
     pub(super) fn check_order<M: Model>(&self) -> Result<()> {
         let is_of_samples = |extent: &Extent| matches!(extent, Extent::Named(_));
         let of_columns = |info: &&InputInfo| match info.shape {
@@ -163,21 +164,22 @@ impl Plan<'_> {
         }
     }
 
-    /// How a run goes over its data.
+    /// The batches of a run: size, order, last batch.
     pub(super) fn batch_options(&self) -> BatchOptions {
         BatchOptions { order: self.order(), labels: Labels::Required, ..self.options }
     }
 
-    /// How many samples a batch of an evaluation or of predictions has: as many as the model
-    /// [fixes](fixed_batch); where states are carried from batch to batch, as many as in training;
-    /// else many, since batches of any size give the same.
+    /// The number of samples of a batch of an evaluation or of predictions: the number that the
+    /// model [fixes](fixed_batch), if it does; as in training, if states are carried from batch to
+    /// batch; otherwise a large number, since every batch size gives the same.
     pub(super) fn rows_at_a_time<M: Model, S: DataSource<M::Element>>(&self, model: &M) -> usize {
         let carries = M::WRITES_STATES && S::IN_SEQUENCE;
         let least = if carries { 0 } else { ROWS_AT_A_TIME };
         fixed_batch(model).unwrap_or(self.options.batch_size.max(least))
     }
 
-    /// Refuses a schedule and a norm that make no sense, before the first step by a rule of this name, which may allow for no schedule.
+    /// Refuses an invalid schedule or norm before the first step by a rule of this name, which may
+    /// forbid schedules.
     pub(super) fn check(&self, rule: &'static str, one_rate: bool) -> Result<()> {
         self.schedule.check()?;
         self.parallel.check("Trainer::parallel").map_err(TrainError::from)?;
@@ -197,7 +199,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Tells everybody that a run begins.
+    /// Tells all callbacks that a run begins.
     pub(super) fn begin(&mut self, epoch: u64) {
         self.callbacks.iter_mut().for_each(|callback| callback.begin(epoch));
     }

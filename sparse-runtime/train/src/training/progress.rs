@@ -1,4 +1,4 @@
-//! How a run of training shows that it is alive.
+//! Progress of a run on the terminal.
 
 use super::report::EpochReport;
 use crate::data::BytesRead;
@@ -10,15 +10,16 @@ use std::io::{self, Write};
 #[cfg(feature = "progress")]
 use std::time::{Duration, Instant};
 
-/// What a run of training prints, always to the error stream.
+/// What a run prints, always to the error stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Progress {
-    /// A bar where the error stream is a terminal, lines where it is not.
+    /// A bar if the error stream is a terminal, otherwise lines.
     #[default]
     Auto,
     /// A bar within the epoch and a line after it. Needs the feature `progress`; lines without it.
     Bar,
-    /// A bar within the epoch where the error stream is a terminal, and else nothing: for programs that print lines of their own.
+    /// A bar within the epoch if the error stream is a terminal, otherwise nothing: for programs
+    /// that print lines of their own.
     Within,
     /// A line an epoch.
     Lines,
@@ -26,11 +27,12 @@ pub enum Progress {
     Silent,
 }
 
-/// The most batches between two looks at the bar: a step may take 50 ns, a look takes longer.
+/// The largest number of batches between two updates of the bar: a step may be much shorter than an
+/// update.
 #[cfg(feature = "progress")]
 const STRIDE: u64 = 1024;
 
-/// The time between two looks that is aimed at, by fewer batches where they take long.
+/// The target time between two updates; slow batches come with fewer batches between them.
 #[cfg(feature = "progress")]
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
@@ -39,15 +41,15 @@ pub(super) struct Reporter {
     lines: bool,
     #[cfg(feature = "progress")]
     bar: Option<ProgressBar>,
-    /// Batches since the bar was last moved, or `u64::MAX` where there is none.
+    /// Batches since the last update, or `u64::MAX` without a bar.
     #[cfg(feature = "progress")]
     waiting: u64,
-    /// Batches between two looks.
+    /// Batches between two updates.
     #[cfg(feature = "progress")]
     stride: u64,
     #[cfg(feature = "progress")]
     looked: Instant,
-    /// Where the batches of the epoch are not known, how far its files have been read.
+    /// The bytes read of the files, for an epoch with an unknown number of batches.
     #[cfg(feature = "progress")]
     read: Option<BytesRead>,
 }
@@ -75,7 +77,7 @@ impl Reporter {
         }
     }
 
-    /// Before an epoch of some batches: of `n_batches`, where that is known, else of files of which it may be known how far they are read.
+    /// Called before an epoch: of `n_batches`, if known, otherwise of files with known sizes.
     pub(super) fn start_epoch(
         &mut self,
         epoch: u64,
@@ -103,7 +105,7 @@ impl Reporter {
         let _ = (epoch, epochs, n_batches, read);
     }
 
-    /// After some batches.
+    /// Called after some batches.
     #[inline(always)]
     pub(super) fn advance(&mut self, n_batches: u64) {
         #[cfg(feature = "progress")]
@@ -136,7 +138,7 @@ impl Reporter {
         self.looked = now;
     }
 
-    /// After an epoch.
+    /// Called after an epoch.
     pub(super) fn end_epoch(&mut self, report: &EpochReport) {
         #[cfg(feature = "progress")]
         if let Some(bar) = &self.bar {
@@ -165,7 +167,7 @@ impl Drop for Reporter {
     }
 }
 
-/// What bars look like: of an epoch whose batches are known, of files, and of neither.
+/// The styles of bars: for a known number of batches, for files, and for neither.
 #[cfg(feature = "progress")]
 const BATCHES: &str = "{msg} {wide_bar} {pos}/{len} batches, {eta} left";
 #[cfg(feature = "progress")]
@@ -173,13 +175,13 @@ const BYTES: &str = "{msg} {wide_bar} {binary_bytes}/{binary_total_bytes}, {eta}
 #[cfg(feature = "progress")]
 const UNKNOWN: &str = "{msg} {spinner} {pos} batches";
 
-/// Templates are checked by a test; a bar of the default style is no reason to stop training.
+/// A test checks templates; a bar of the default style is no reason to stop training.
 #[cfg(feature = "progress")]
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
-/// Whoever closed the stream does not want to be told.
+/// A closed stream is ignored.
 fn print(report: &EpochReport) {
     let _ = writeln!(io::stderr(), "{report}");
 }
@@ -198,7 +200,7 @@ mod tests {
         }
     }
 
-    /// An epoch of unknown length is told by the bytes of its files, a later one by its batches.
+    /// An epoch of unknown length shows the bytes of its files, a later one its batches.
     #[test]
     fn a_stream_is_told_in_bytes_until_its_batches_are_known() {
         let path = std::env::temp_dir().join(format!("nnz-progress-{}.svm", std::process::id()));

@@ -1,4 +1,4 @@
-//! The loss while an epoch goes on.
+//! The progressive loss within an epoch.
 
 use super::callback::next_multiple;
 use super::{Callback, EpochReport, EpochTotals, Moment};
@@ -7,8 +7,9 @@ use std::fmt;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-/// Tells the progressive loss while an epoch goes on, as Vowpal Wabbit does: the mean loss of rows just before they are learnt from, which in the
-/// first epoch is an honest estimate of the loss on rows not seen yet. Steps stay as fast as they are.
+/// Reports the progressive loss within an epoch, as Vowpal Wabbit does: the mean loss of samples
+/// just before they are learnt from. In the first epoch it is an honest estimate of the loss on
+/// unseen samples. Steps stay as fast as without it.
 ///
 /// ```
 /// use sparse_core::update_rules::Sgd;
@@ -21,24 +22,25 @@ use std::ops::ControlFlow;
 /// let by_hand = ProgressiveLoss::every(1000).to(|line| curve.push((line.n_rows, line.loss)));
 /// ```
 pub struct ProgressiveLoss<'a> {
-    /// After every so many batches, or after each doubling.
+    /// After every `n` batches, or after each doubling.
     every: Option<u64>,
     tell: Box<dyn FnMut(&ProgressiveLine) + 'a>,
-    /// What the epoch had come to at the last line.
+    /// The totals of the epoch at the last line.
     before: EpochTotals,
 }
 
-/// One line: `epoch 1        8192 rows  loss 0.412345  since last 0.398765`.
+/// A line: `epoch 1 8192 rows loss 0.412345 since last 0.398765`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ProgressiveLine {
     /// The epoch, from zero.
     pub epoch: u64,
-    /// The rows of the epoch so far.
+    /// The samples of the epoch so far.
     pub n_rows: u64,
     /// The mean loss over them.
     pub loss: f64,
-    /// The mean loss over the rows since the last line; at the first line of a run that is resumed within an epoch, over those of the epoch so far.
+    /// The mean loss over the samples since the last line; at the first line of a run that is
+    /// resumed within an epoch, over the epoch so far.
     pub since_last: f64,
 }
 
@@ -56,19 +58,19 @@ impl<'a> ProgressiveLoss<'a> {
         ProgressiveLoss { every: None, tell: Box::new(print), before: EpochTotals::default() }
     }
 
-    /// A line after every so many batches of each epoch, at least 1.
+    /// A line after every `batches` batches of each epoch, at least 1.
     pub fn every(batches: u64) -> Self {
         ProgressiveLoss { every: Some(batches.max(1)), ..ProgressiveLoss::doubling() }
     }
 
-    /// Where lines go, in place of the error stream.
+    /// Sends lines to `tell` in place of the error stream.
     #[must_use]
     pub fn to<'b>(self, tell: impl FnMut(&ProgressiveLine) + 'b) -> ProgressiveLoss<'b> {
         ProgressiveLoss { every: self.every, tell: Box::new(tell), before: self.before }
     }
 }
 
-/// Whoever closed the stream does not want to be told.
+/// A closed stream is ignored.
 fn print(line: &ProgressiveLine) {
     let _ = writeln!(io::stderr(), "{line}");
 }

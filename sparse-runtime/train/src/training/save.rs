@@ -1,4 +1,4 @@
-//! Checkpoints of a run while it goes on.
+//! Checkpoints of a run in progress.
 
 use super::callback::next_multiple;
 use super::{Callback, EpochReport, Moment};
@@ -7,8 +7,9 @@ use crate::error::Result;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-/// Saves a run now and then to a file, from which [`Trainer::resume`](super::Trainer::resume) goes on, to the bit as if it had not
-/// been ended. The file is replaced whole: a process that is killed leaves the old one or the new one.
+/// Saves a run to a file at intervals. [`Trainer::resume`](super::Trainer::resume) continues from
+/// it, to the bit as if the run had not been interrupted. The file is replaced atomically: a killed
+/// process leaves the old one or the new one.
 ///
 /// ```
 /// use sparse_core::update_rules::Sgd;
@@ -22,27 +23,30 @@ pub struct Checkpoints {
     path: PathBuf,
     epochs: u64,
     batches: Option<u64>,
-    /// The epochs that were made: of passes over pieces of data, which are all a first epoch, as many.
+    /// The number of epochs made. Passes over pieces of data, which are all a first epoch, count as
+    /// one each.
     made: u64,
-    /// Where the run stood that was saved last.
+    /// The position at the last save.
     saved: Option<Position>,
 }
 
 impl Checkpoints {
-    /// After every epoch.
+    /// Saves after every epoch.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Checkpoints { path: path.into(), epochs: 1, batches: None, made: 0, saved: None }
     }
 
-    /// After every so many epochs, at least 1, and at the end of the run, whoever ends it. Passes of
-    /// [`partial_fit`](super::Trainer::partial_fit) count as epochs, and have no end.
+    /// Saves after every `epochs` epochs, at least 1, and at the end of the run, also if a callback
+    /// ends it. Passes of [`partial_fit`](super::Trainer::partial_fit) count as epochs, and have no
+    /// end.
     #[must_use]
     pub fn every_epochs(mut self, epochs: u64) -> Self {
         self.epochs = epochs.max(1);
         self
     }
 
-    /// After every so many batches of an epoch as well, at least 1. The bits of what is trained do not depend on it.
+    /// Saves after every `batches` batches of an epoch as well, at least 1. The bits of the trained
+    /// model do not depend on it.
     #[must_use]
     pub fn every_batches(mut self, batches: u64) -> Self {
         self.batches = Some(batches.max(1));

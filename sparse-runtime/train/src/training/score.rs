@@ -1,4 +1,4 @@
-//! A model at work on data, without learning.
+//! Scores and predictions of a model, without learning.
 
 use super::TrainError;
 use super::epoch::EpochTotals;
@@ -11,27 +11,28 @@ use crate::formats::{Dense, Shape};
 use crate::metric::Metric;
 use crate::model::{Extent, InputInfo, Model, ModelError};
 
-/// Rows that are evaluated at a time, unless more are asked for: enough to keep kernels busy, few enough to
-/// stay in cache.
+/// The number of samples evaluated at a time, unless more are requested: enough to keep kernels
+/// busy, few enough to stay in cache.
 pub(super) const ROWS_AT_A_TIME: usize = 1024;
 
-/// The mean loss over all rows of some data, and metrics of the first output against the first label.
+/// The mean loss over all samples of some data, and metrics of the first output against the first
+/// label.
 ///
-/// States of the model stay as they are, and every batch reads them so. Of data
-/// [`InSequence`](crate::data::InSequence) each batch reads the states that the one before it
-/// leaves, in batches of the size that the model was trained with; after the call they are as
-/// before it.
+/// States of the model stay as they are, and every batch reads them so. With
+/// [`InSequence`](crate::data::InSequence) data each batch reads the states that the previous one
+/// leaves, in batches of the size of training; after the call they are as before it.
 ///
-/// The report has numbers only: a loss that is not finite is an error that names the samples, and so is a metric without a value, such as the AUC of
-/// data of one class. [`Metric::evaluate`] is for metrics one by one.
+/// The report holds finite numbers only: a loss that is not finite is an error that names the
+/// samples, and so is a metric without a value, such as the AUC of data of one class.
+/// [`Metric::evaluate`] computes single metrics.
 ///
-/// Losses are weighted by the rows of their batches and summed in `f64`, so that the mean is the same for any
-/// batch size, up to the rounding of the model's own arithmetic.
+/// Losses are weighted by the samples of their batches and summed in `f64`, so the mean is the same
+/// for any batch size, up to the rounding of the model's own arithmetic.
 ///
 /// # Errors
 ///
-/// [`TrainError::NoRows`], [`TrainError::ScoreNotFinite`], [`TrainError::NoValue`], a metric that does not fit the model, and whatever data and
-/// model report.
+/// [`TrainError::NoRows`], [`TrainError::ScoreNotFinite`], [`TrainError::NoValue`], a metric that
+/// does not fit the model, and any error of data and model.
 pub fn score<M, S>(
     model: &mut M,
     data: &S,
@@ -45,7 +46,7 @@ where
     score_on("the data", model, data, metrics, batch_size)
 }
 
-/// [`score`] on data that errors call by this name.
+/// [`score`] on data with a name for errors.
 pub(super) fn score_on<M, S>(
     name: &'static str,
     model: &mut M,
@@ -70,7 +71,7 @@ where
     Ok(ScoreReport { loss: totals.mean_loss(), metrics, n_rows: totals.n_rows })
 }
 
-/// How many samples each batch of a model has, where the model fixes it: by a number, or by a
+/// The number of samples of each batch of a model, if the model fixes it: by a number, or by a
 /// dimension that a parameter or a state has too.
 pub(super) fn fixed_batch<M: Model>(model: &M) -> Option<usize> {
     fixing_input(model).map(|(_, _, n_rows)| n_rows)
@@ -90,7 +91,7 @@ fn fixing_input<M: Model>(model: &M) -> Option<(&'static str, Option<&'static st
 ///
 /// # Errors
 ///
-/// [`ModelError::BatchSize`]. Data whose number of samples is not known is refused by such a batch.
+/// [`ModelError::BatchSize`]. For data of unknown length the refusal comes with such a batch.
 pub(super) fn check_batch_size<M: Model>(
     model: &M,
     n_rows: Option<usize>,
@@ -109,12 +110,12 @@ pub(super) fn check_batch_size<M: Model>(
     }
 }
 
-/// Refuses data that a model cannot be scored on, as far as its first row tells, which is scored: before an epoch is made whose evaluation would
-/// tell.
+/// Refuses data on which a model cannot be scored, by scoring its first sample: before an epoch
+/// whose evaluation would fail.
 ///
 /// # Errors
 ///
-/// [`TrainError::NoRows`], and whatever data, model and metrics report of that row.
+/// [`TrainError::NoRows`], and any error of data, model and metrics for that sample.
 pub(super) fn check_source<M, S>(model: &mut M, data: &S, metrics: &[Box<dyn Metric>]) -> Result<()>
 where
     M: Model,
@@ -127,11 +128,12 @@ where
     }
 }
 
-/// Scores the first batch of some data, in its order, and forgets what comes of it; whether there is one.
+/// Scores the first batch of some data, in its order, and drops the result. Returns whether there
+/// is one.
 ///
 /// # Errors
 ///
-/// Whatever data, model and metrics report of it.
+/// Any error of data, model and metrics for that batch.
 pub(super) fn score_first<M, S>(
     model: &mut M,
     data: &S,
@@ -152,13 +154,13 @@ where
     Ok(true)
 }
 
-/// The first output of a model for every row of some data, in order. Labels are not needed. States
-/// are read as by [`score`].
+/// The first output of a model for every sample, in order. Labels are not needed. States are read
+/// as by [`score`].
 ///
 /// # Errors
 ///
-/// [`TrainError::Output`] if the first output is not dense or has not a row for each row of a batch, and
-/// whatever data and model report.
+/// [`TrainError::Output`] if the first output is not dense or has not one row for each sample of a
+/// batch, and any error of data and model.
 pub fn predict<M, S>(model: &mut M, data: &S, batch_size: usize) -> Result<Dense<M::Element>>
 where
     M: Model,
@@ -174,7 +176,7 @@ where
 
 /// Losses and metrics of the batches so far.
 struct Scored {
-    /// What errors call the data.
+    /// The name of the data in errors.
     name: &'static str,
     measure: Measure,
     totals: EpochTotals,
@@ -206,7 +208,7 @@ struct Predicted<T> {
 }
 
 impl<M: Model> Reader<M> for Predicted<M::Element> {
-    /// The rows of a batch, and how many of them are padding.
+    /// The samples of a batch, and how many of them are padding.
     type Noted = [usize; 2];
 
     fn note<'b, B: Batch<'b, M::Element>>(&mut self, batch: &B) -> Result<[usize; 2]> {
@@ -225,12 +227,12 @@ impl<M: Model> Reader<M> for Predicted<M::Element> {
     }
 }
 
-/// Whether predictions need labels: where states that are carried over are computed from them.
+/// Whether predictions need labels: where carried states are computed from them.
 pub(super) fn labels_to_predict<M: Model, S: DataSource<M::Element>>() -> Labels {
     if M::STATES_READ_LABELS && S::IN_SEQUENCE { Labels::Required } else { Labels::Ignored }
 }
 
-/// All rows once, in order.
+/// All samples once, in order.
 pub(super) fn whole(batch_size: usize, labels: Labels) -> BatchOptions {
     BatchOptions { batch_size, order: Order::Sequential, last_batch: LastBatch::Short, labels }
 }

@@ -1,4 +1,4 @@
-//! A run of epochs whatever rule makes its steps, so that all but the steps is compiled once for all rules.
+//! Epochs without the type of the rule: everything but the steps is compiled once for all rules.
 
 use super::TrainError;
 use super::any_updater::AnyUpdater;
@@ -20,18 +20,18 @@ use crate::optimizer::Updater;
 use sparse_core::update_rules::UpdateRule;
 use std::time::Instant;
 
-/// How much of what its updater does a call makes.
+/// The part of an updater's work that one call does.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// All: the updater is there for this call.
+    /// All of it: the updater exists for this call.
     Whole,
     /// Some epochs of a run.
     Epochs,
-    /// A pass of many that are one run, whose end nobody knows.
+    /// One pass of many that are one run without a known end.
     Piece,
 }
 
-/// What a run knows of the rule of its steps.
+/// What a run needs to know of the rule.
 #[derive(Clone, Copy)]
 pub(super) struct RuleFacts {
     name: &'static str,
@@ -40,15 +40,15 @@ pub(super) struct RuleFacts {
     learning_rate: f64,
 }
 
-/// Who makes the steps of a run on data `'d`.
+/// Makes the steps of a run on data `'d`.
 pub(super) trait Steps<'d, M: Model, S: DataSource<M::Element>> {
-    /// What the run knows of the rule.
+    /// What the run needs to know of the rule.
     fn rule(&self) -> RuleFacts;
 
     /// The updater.
     fn updater(&mut self) -> &mut dyn AnyUpdater<M::Element>;
 
-    /// Makes ready for the first epoch.
+    /// Prepares the first epoch.
     fn begin(
         &mut self,
         model: &M,
@@ -58,7 +58,7 @@ pub(super) trait Steps<'d, M: Model, S: DataSource<M::Element>> {
         part: Part,
     ) -> Result<()>;
 
-    /// Makes the steps of what is left of an epoch, as [`fit_from`].
+    /// Makes the steps of the rest of an epoch, like [`fit_from`].
     fn fit_epoch(
         &mut self,
         model: &mut M,
@@ -87,7 +87,7 @@ where
     M: Model,
     S: DataSource<M::Element>,
 {
-    /// At the learning rate of this rule.
+    /// At the learning rate of the rule.
     pub(super) fn new(rule: &R, updater: &'u mut Updater<R, M::Element>) -> Self {
         StepsBy { learning_rate: rule.learning_rate(), updater, reduced: None }
     }
@@ -151,8 +151,8 @@ where
 }
 
 impl Plan<'_> {
-    /// Refuses, before the first step: an order that changes what an input means, to watch a metric
-    /// that no report will have, and data to evaluate on that is not what the model declares.
+    /// Refuses, before the first step: a shuffle that changes what an input means, a watched metric
+    /// that no report will have, and evaluation data that does not fit the model's declarations.
     pub(super) fn check_before_steps<M: Model, E: Evaluation<M::Element>>(
         &self,
         evaluation: &E,
@@ -168,7 +168,7 @@ impl Plan<'_> {
         evaluation.source().map_or(Ok(()), |data| check_source(model, data, &self.metrics))
     }
 
-    /// Trains from where a run stands up to an epoch, of which callbacks are told if the part has an end.
+    /// Trains from a position up to an epoch. Callbacks learn of the end if the part has one.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn go_on<'d, M, S, E>(
         &mut self,

@@ -1,4 +1,4 @@
-//! The trainer: what to do for how many epochs, and whom to tell.
+//! The trainer: its settings, as builder methods.
 
 use super::callback::Callback;
 use super::evaluation::NoEvaluation;
@@ -14,19 +14,20 @@ use crate::schedule::Schedule;
 use sparse_core::update_rules::UpdateRule;
 use std::fmt;
 
-/// Trains models: an update rule, and how often, in what order and under whose eyes it is applied.
+/// Trains models: an update rule, with the number and order of epochs, metrics, evaluation and
+/// callbacks.
 ///
 /// | | default |
 /// |---|---|
 /// | [`batch_size`](Self::batch_size) | 1 |
 /// | [`epochs`](Self::epochs) | 10 |
-/// | [`shuffle`](Self::shuffle), [`seed`](Self::seed) | in a new order every epoch, by seed 0 |
+/// | [`shuffle`](Self::shuffle), [`seed`](Self::seed) | a new order of the samples in every epoch, by seed 0 |
 /// | [`last_batch`](Self::last_batch) | [`LastBatch::Short`] |
 /// | [`schedule`](Self::schedule) | [`Schedule::Constant`] |
 /// | weight decay | not on dense parameters of rank 0 and 1, see [`ParameterSpec::of_model`](crate::optimizer::ParameterSpec::of_model) |
 /// | [`parallel`](Self::parallel) | one thread |
 /// | [`leaves`](Self::leaves) | 8, where workers divide batches |
-/// | [`progress`](Self::progress) | a bar on a terminal, else a line an epoch, to the error stream |
+/// | [`progress`](Self::progress) | to the error stream: a bar on a terminal, otherwise a line an epoch |
 ///
 /// ```
 /// use sparse_core::update_rules::Sgd;
@@ -53,71 +54,74 @@ pub struct Trainer<'a, R: UpdateRule, E = NoEvaluation> {
 }
 
 impl<R: UpdateRule> Trainer<'_, R> {
-    /// A trainer with the defaults.
+    /// A trainer with the default settings.
     pub fn new(rule: R) -> Self {
         Trainer { rule, evaluation: NoEvaluation, plan: Plan::default() }
     }
 }
 
 impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
-    /// The rows of a batch, at least 1.
+    /// The number of samples of a batch, at least 1.
     #[must_use]
     pub fn batch_size(mut self, batch_size: usize) -> Self {
         self.plan.options.batch_size = batch_size;
         self
     }
 
-    /// How often the data is gone through.
+    /// The number of passes over the data.
     #[must_use]
     pub fn epochs(mut self, epochs: u64) -> Self {
         self.plan.epochs = epochs;
         self
     }
 
-    /// What becomes of the rows that do not fill a batch.
+    /// What happens to the last samples, which do not fill a batch.
     #[must_use]
     pub fn last_batch(mut self, last_batch: LastBatch) -> Self {
         self.plan.options.last_batch = last_batch;
         self
     }
 
-    /// Whether rows come in a new random order in every epoch, or as they lie. The order follows from
-    /// [`seed`](Self::seed) and the number of the epoch, on every machine the same.
+    /// Whether samples come in a new random order in every epoch, or in the order of the data. The
+    /// order is a function of [`seed`](Self::seed) and the number of the epoch, the same on every
+    /// machine.
     #[must_use]
     pub fn shuffle(mut self, shuffle: bool) -> Self {
         self.plan.shuffle = shuffle;
         self
     }
 
-    /// The seed of the order.
+    /// The seed of the order of the samples.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.plan.seed = seed;
         self
     }
 
-    /// How the learning rate changes.
+    /// How the learning rate changes with steps or epochs.
     #[must_use]
     pub fn schedule(mut self, schedule: Schedule) -> Self {
         self.plan.schedule = schedule;
         self
     }
 
-    /// One more metric, of the model's first output against its first label.
+    /// Adds a metric of the model's first output against its first label.
     #[must_use]
     pub fn metric(mut self, metric: impl Metric) -> Self {
         self.plan.metrics.push(Box::new(metric));
         self
     }
 
-    /// Data that the model is scored on after every epoch: a reference to a source, or an `Option` of one.
+    /// Data on which the model is scored after every epoch: a reference to a source, or an `Option`
+    /// of one.
     #[must_use]
     pub fn evaluation<D>(self, data: D) -> Trainer<'a, R, D> {
         Trainer { rule: self.rule, evaluation: data, plan: self.plan }
     }
 
-    /// Somebody to tell after every epoch, and between batches if asked for, who may end the run: a closure
-    /// `|report: &EpochReport| …`, [`EarlyStopping`](super::EarlyStopping), [`BestModel`](super::BestModel),
+    /// Adds a callback, which is called after every epoch, and between batches if it asks for that.
+    /// It may end the run. It is a closure `|report: &EpochReport| …`,
+    /// [`EarlyStopping`](super::EarlyStopping), [`BestModel`](super::BestModel),
     /// [`Checkpoints`](super::Checkpoints), or a [`Callback`] of your own.
     #[must_use]
     pub fn callback(mut self, callback: impl Callback + 'a) -> Self {
@@ -125,14 +129,14 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         self
     }
 
-    /// What is printed.
+    /// The progress that is printed.
     #[must_use]
     pub fn progress(mut self, progress: Progress) -> Self {
         self.plan.progress = progress;
         self
     }
 
-    /// Parameters that weight decay leaves alone, besides those that it does anyway.
+    /// Exempts parameters from weight decay, besides those that do not decay by their uses.
     #[must_use]
     pub fn weight_decay_exempt<N: Into<String>>(
         mut self,
@@ -143,16 +147,16 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         self
     }
 
-    /// Multiplies the penalties of one parameter, weight decay and L1, by a number of its own in
-    /// place of 1, or of 0 for one that does not [decay](crate::model::ParameterInfo::decays) by
-    /// its uses.
+    /// Multiplies the penalties of one parameter, weight decay and L1, by `scale`. Without it the
+    /// factor is 1, or 0 for a parameter that does not [decay](crate::model::ParameterInfo::decays)
+    /// by its uses.
     #[must_use]
     pub fn weight_decay_scale(mut self, parameter: impl Into<String>, scale: f64) -> Self {
         self.plan.scales.push((parameter.into(), Scale::WeightDecay(scale)));
         self
     }
 
-    /// Multiplies the learning rate of one parameter.
+    /// Multiplies the learning rate of one parameter by `scale`.
     #[must_use]
     pub fn learning_rate_scale(mut self, parameter: impl Into<String>, scale: f64) -> Self {
         self.plan.scales.push((parameter.into(), Scale::LearningRate(scale)));
@@ -160,50 +164,53 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     }
 
     /// Clips the gradient of each step, of all parameters together, to this norm: see
-    /// [`Model::clipped_step`]. `None`, the default, does not.
+    /// [`Model::clipped_step`]. `None`, the default, does not clip.
     #[must_use]
     pub fn clip_norm(mut self, max_norm: impl Into<Option<f64>>) -> Self {
         self.plan.clip_norm = max_norm.into();
         self
     }
 
-    /// How many threads the steps of large batches may use, and kernels: [`Model::set_parallel`]. The results have the same bits
-    /// whatever this says. Training refuses more than [`MAX_THREADS`](crate::kernels::MAX_THREADS).
+    /// The number of threads for kernels and for steps of large batches: [`Model::set_parallel`].
+    /// The bits of results do not depend on it. Training refuses more than
+    /// [`MAX_THREADS`](crate::kernels::MAX_THREADS).
     #[must_use]
     pub fn parallel(mut self, parallel: Parallel) -> Self {
         self.plan.parallel = parallel;
         self
     }
 
-    /// Into how many parts each batch is cut that [workers](Self::fit_on_threads) divide among themselves, a power of two: bits of the result
-    /// depend on it, and no more workers than that have something to compute.
+    /// The number of leaves of each batch, which [workers](Self::fit_on_threads) divide among
+    /// themselves: a power of two. Bits of the result depend on it. No more workers than leaves
+    /// have work.
     #[must_use]
     pub fn leaves(mut self, leaves: usize) -> Self {
         self.plan.leaves = leaves;
         self
     }
 
-    /// What else the result depends on, by name, of which the trainer cannot know, such as how the data was made: it is saved with the run,
-    /// which [`resume`](Self::resume) goes on with only where it is the same. What one of the two does not say is not compared.
+    /// Adds a setting, by name, on which the result depends and which the trainer cannot know, such
+    /// as how the data was made. It is saved with the run, and [`resume`](Self::resume) requires
+    /// the same value. A setting that only one of the two has is not compared.
     #[must_use]
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.plan.more_settings.push((name.into(), value.into()));
         self
     }
 
-    /// Weight decay on every parameter that [`weight_decay_exempt`](Self::weight_decay_exempt) does not name,
-    /// biases included.
+    /// Applies weight decay to every parameter that
+    /// [`weight_decay_exempt`](Self::weight_decay_exempt) does not name, biases included.
     #[must_use]
     pub fn decay_all(mut self) -> Self {
         self.plan.decay_all = true;
         self
     }
 
-    /// The updater that [`fit`](Self::fit) trains with: for runs that are to be continued.
+    /// The updater with which [`fit`](Self::fit) trains, for runs in several calls.
     ///
     /// # Errors
     ///
-    /// A hyperparameter or scale that makes no sense, a scale of a parameter that the model does not have,
+    /// A hyperparameter or scale out of its bounds, a scale of an unknown parameter,
     /// [`OptimizerError::NoState`](crate::optimizer::OptimizerError::NoState).
     pub fn updater<M: Model>(&self, model: &M) -> Result<Updater<R, M::Element>> {
         let updater = Updater::new(self.rule.clone(), self.plan.specs(model)?)?;
@@ -211,13 +218,13 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         Ok(updater)
     }
 
-    /// Refuses a schedule and a norm that make no sense, before the first step.
+    /// Refuses an invalid schedule or norm before the first step.
     pub(super) fn check_settings(&self) -> Result<()> {
         self.plan.check(R::NAME, R::ONE_RATE)
     }
 }
 
-/// Everything but data and callbacks.
+/// Shows all settings but data and callbacks.
 impl<R: UpdateRule, E> fmt::Debug for Trainer<'_, R, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Trainer")

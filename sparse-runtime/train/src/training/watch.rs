@@ -1,4 +1,4 @@
-//! Callbacks that watch a value: early stopping, the best model.
+//! Callbacks that watch a value of each epoch: early stopping, the best model.
 
 use super::checkpoint::Attachments;
 use super::{Callback, EpochReport, Moment, TrainError};
@@ -7,7 +7,7 @@ use crate::error::Result;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-/// A value of each epoch, and whether it is to be small or large.
+/// A value of each epoch, and whether small or large is better.
 ///
 /// ```
 /// use sparse_runtime::training::Watch;
@@ -23,17 +23,20 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The metric of this name, the smaller the better: on the evaluation set, without one on the training data.
+    /// The metric of this name, smaller is better: on the evaluation set, or on the training data
+    /// if there is none.
     pub fn smallest(metric: impl Into<String>) -> Self {
         Watch { metric: Some(metric.into()), is_largest: false }
     }
 
-    /// The metric of this name, the larger the better: on the evaluation set, without one on the training data.
+    /// The metric of this name, larger is better: on the evaluation set, or on the training data if
+    /// there is none.
     pub fn largest(metric: impl Into<String>) -> Self {
         Watch { metric: Some(metric.into()), is_largest: true }
     }
 
-    /// The value of an epoch: the loss is that on the evaluation set, without one the progressive loss of the training.
+    /// The value of an epoch. The loss is that on the evaluation set, or the progressive loss of
+    /// training if there is none.
     ///
     /// # Errors
     ///
@@ -50,12 +53,13 @@ impl Watch {
         value.ok_or_else(|| TrainError::unknown_metric(name, known()))
     }
 
-    /// With a name, what tells the state of a callback that watches this value from others.
+    /// With a name, the key that distinguishes the state of a callback on this value from others.
     fn key(&self, name: &'static str) -> (String, Option<String>, bool) {
         (name.to_owned(), self.metric.clone(), self.is_largest)
     }
 
-    /// The [`value`](Self::value) of an epoch, of which there is one: none of rows that have not filled a batch yet.
+    /// The [`value`](Self::value) of an epoch. `None` where there is none, as of samples that have
+    /// not filled a batch yet.
     ///
     /// # Errors
     ///
@@ -75,14 +79,14 @@ impl Watch {
         Ok(Some(value))
     }
 
-    /// Whether `value` is better than `best` by more than `min_delta`.
+    /// Whether `value` improves on `best` by more than `min_delta`.
     fn is_better(&self, value: f64, best: f64, min_delta: f64) -> bool {
         let gain = if self.is_largest { value - best } else { best - value };
         gain > min_delta
     }
 }
 
-/// Ends a run when a value has not become better for some epochs.
+/// Ends a run when a value has not improved for some epochs.
 ///
 /// ```
 /// use sparse_core::update_rules::Sgd;
@@ -100,24 +104,25 @@ pub struct EarlyStopping {
     watch: Watch,
     /// The best value of the run.
     best: Option<f64>,
-    /// The epochs since.
+    /// The number of epochs since.
     worse: u64,
 }
 
 impl EarlyStopping {
-    /// Ends the run after this many epochs in a row that were no better than the best before them: 0 and 1 after the first.
+    /// Ends the run after this number of consecutive epochs without an improvement on the best one
+    /// before them; 0 and 1 mean after the first.
     pub fn patience(patience: u64) -> Self {
         EarlyStopping { patience, min_delta: 0.0, watch: Watch::default(), best: None, worse: 0 }
     }
 
-    /// By how much the value must become better for it to count.
+    /// The smallest improvement that counts.
     #[must_use]
     pub fn min_delta(mut self, min_delta: f64) -> Self {
         self.min_delta = min_delta;
         self
     }
 
-    /// What is watched: the loss, unless told otherwise.
+    /// The watched value; the loss by default.
     #[must_use]
     pub fn watch(mut self, watch: Watch) -> Self {
         self.watch = watch;
@@ -199,7 +204,7 @@ pub struct BestModel {
 }
 
 impl BestModel {
-    /// Saves the parameters to this file after each epoch that is better than all before.
+    /// Saves the parameters to this file after each epoch that is the best so far.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         BestModel {
             path: path.into(),
@@ -210,35 +215,37 @@ impl BestModel {
         }
     }
 
-    /// What is watched: the loss, unless told otherwise.
+    /// The watched value; the loss by default.
     #[must_use]
     pub fn watch(mut self, watch: Watch) -> Self {
         self.watch = watch;
         self
     }
 
-    /// One more note in the file, for whoever loads it: [`checkpoint::save_with_notes`](super::checkpoint::save_with_notes).
+    /// Adds a note to the file:
+    /// [`checkpoint::save_with_notes`](super::checkpoint::save_with_notes).
     #[must_use]
     pub fn note(mut self, name: impl Into<String>, note: impl Into<String>) -> Self {
         self.notes.push((name.into(), note.into()));
         self
     }
 
-    /// The same for a note that is only known during a run; it replaces one of the same name.
+    /// Adds a note that becomes known during a run; it replaces one of the same name.
     pub fn set_note(&mut self, name: impl Into<String>, note: impl Into<String>) {
         let name = name.into();
         self.notes.retain(|(known, _)| *known != name);
         self.notes.push((name, note.into()));
     }
 
-    /// What the rows of a table stand for, in the same file: [`checkpoint::save_with`](super::checkpoint::save_with).
+    /// Adds the ids that the rows of a table stand for:
+    /// [`checkpoint::save_with`](super::checkpoint::save_with).
     #[must_use]
     pub fn ids(mut self, name: impl Into<String>, ids: IdMap) -> Self {
         self.ids.push((name.into(), ids));
         self
     }
 
-    /// Whether an epoch is better than all before, from now on including it.
+    /// Whether an epoch is the best so far; it counts from now on.
     fn is_best(&mut self, report: &EpochReport) -> Result<bool, TrainError> {
         let Some(value) = self.watch.number(report)? else { return Ok(false) };
         let is_best = self.best.is_none_or(|best| self.watch.is_better(value, best, 0.0));
