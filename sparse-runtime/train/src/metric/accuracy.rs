@@ -1,4 +1,4 @@
-//! The share of rows that are classified rightly.
+//! The share of samples that are classified correctly.
 
 use super::mean::{OfMean, SeenMean};
 use super::{
@@ -8,11 +8,12 @@ use super::{
 use crate::formats::DenseView;
 use crate::model::Scores;
 
-/// The share of rows whose predicted class is their label.
+/// The share of samples whose predicted class is their label.
 ///
-/// With one output a row, it is the probability of the positive class, predicted from 1/2 on; a label is
-/// positive from 1/2 on as well. With several, they are scores of classes, of which the largest is predicted (the first
-/// of equal ones), and labels are class ids. So are outputs `[n, 1]` scores of one class where labels are class ids.
+/// With one output a sample, it is the probability of the positive class, predicted from 1/2 on; a
+/// label is positive from 1/2 on as well. With several, they are scores of classes, of which the
+/// largest is predicted (the first of equal ones), and labels are class ids. Outputs `[n, 1]` are
+/// scores of one class if labels are class ids.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Accuracy;
 
@@ -54,7 +55,7 @@ impl OfMean for Accuracy {
     }
 }
 
-/// Whether each row is classified rightly, with one output a row as `predicts` says.
+/// Whether each sample is classified correctly, with one output a sample as `predicts` says.
 fn right(
     outputs: &DenseView<'_, f64>,
     labels: &LabelsView<'_, f64>,

@@ -3,12 +3,13 @@
 use super::ranked::SeenRanked;
 use super::{Accumulator, Metric, NoValue};
 
-/// The area under the ROC curve: the share of (positive, negative) pairs in which the positive row has the
-/// higher score, equal scores counting half, a pair by the product of its weights.
+/// The area under the ROC curve: the share of (positive, negative) pairs in which the positive
+/// sample has the higher score. Equal scores count half, and a pair counts by the product of its
+/// weights.
 ///
-/// Exact over the whole set, by ranks (Mann and Whitney): every score is kept, 16 bytes a row, and sorted
-/// when the value is asked for, O(n log n). Scores need not be probabilities; a label is positive from 1/2 on.
-/// No value where there are no positive or no negative rows.
+/// Exact over the whole set, by ranks (Mann and Whitney): every score is kept, 16 bytes a sample,
+/// and sorted when the value is read, O(n log n). Scores need not be probabilities; a label is
+/// positive from 1/2 on. No value without positive or without negative samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Auc;
 

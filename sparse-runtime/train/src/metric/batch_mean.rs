@@ -1,14 +1,16 @@
-//! A metric of each batch, averaged.
+//! The mean of a metric over batches.
 
 use super::mean::Mean;
 use super::{Accumulator, LabelsView, Metric, MetricError, NoValue, RowWeights, same};
 use crate::formats::DenseView;
 use crate::model::Scores;
 
-/// The mean over batches of a metric's value on each, all batches counting alike, as some libraries report metrics.
+/// The mean over batches of a metric's value on each, all batches with equal weight, as some
+/// libraries report metrics.
 ///
-/// Unlike the metric itself it depends on how the data is cut: the root of a mean is not the mean of roots, and a short last
-/// batch weighs as much as a full one. It has no value once the metric has none on some batch. It goes by the metric's name.
+/// Unlike the metric itself it depends on the cut into batches: the root of a mean is not the mean
+/// of roots, and a short last batch weighs as much as a full one. It has no value once the metric
+/// has none on some batch. It has the metric's name.
 ///
 /// ```
 /// use sparse_runtime::formats::Dense;
@@ -33,7 +35,7 @@ struct Seen {
     metric: &'static str,
     batch: Box<dyn Accumulator>,
     mean: Mean,
-    /// Why the metric had no value on a batch: the first such reason.
+    /// The reason why the metric had no value on a batch: the first one.
     absent: Option<NoValue>,
 }
 

@@ -1,4 +1,4 @@
-//! Right and wrong predictions of two classes, counted.
+//! Counts of correct and wrong predictions of two classes.
 
 use super::exact_sum::ExactSum;
 use super::{
@@ -8,7 +8,7 @@ use super::{
 use crate::formats::DenseView;
 use crate::model::{Link, Scores};
 
-/// The weights of rows by predicted and true class: without weights, how many there are.
+/// The weights of samples by predicted and true class; without weights, their counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Confusion {
     pub(super) true_positives: f64,
@@ -39,7 +39,7 @@ impl Counts {
     }
 }
 
-/// What a metric that follows from these numbers has seen.
+/// The accumulator of a metric that follows from these numbers.
 pub(super) struct SeenConfusion {
     metric: &'static str,
     value: fn(&Confusion) -> f64,
@@ -47,7 +47,7 @@ pub(super) struct SeenConfusion {
 }
 
 impl SeenConfusion {
-    /// Nothing seen. `value` is not asked about no rows.
+    /// An empty accumulator. `value` is not called without samples.
     pub(super) fn start(
         metric: &'static str,
         value: fn(&Confusion) -> f64,
@@ -57,7 +57,7 @@ impl SeenConfusion {
 }
 
 impl SeenConfusion {
-    /// Counts a batch, with one output a row as `predicts` says.
+    /// Counts a batch, with one output a sample as `predicts` says.
     fn see(
         &mut self,
         outputs: &DenseView<'_, f64>,

@@ -1,15 +1,16 @@
-//! A sum of floating-point numbers that is rounded once, whatever the order of its terms.
+//! Exact sums of floating-point numbers, rounded once, so that the order of terms does not matter.
 
-/// The sum of some `f64`, as an integer multiple of the smallest of them, 2⁻¹⁰⁷⁴: what several threads have summed and then merged has
-/// the bits of one pass.
+/// The sum of `f64` terms, as an integer multiple of the smallest `f64`, 2⁻¹⁰⁷⁴. Sums of several
+/// threads, merged, have the bits of one pass.
 ///
-/// A term is added to three digits of 32 bits each, kept in 64 bits, so that carries may wait (R. M. Neal, "Fast exact summation
-/// using small and large superaccumulators", 2015). 0.5 KB.
+/// A term is added to three digits of 32 bits each, kept in 64 bits, so that carries can be
+/// deferred (R. M. Neal, "Fast exact summation using small and large superaccumulators", 2015). 0.5
+/// KB.
 #[derive(Clone, Debug)]
 pub(crate) struct ExactSum {
     /// Digit `i` counts 2^(32 i - 1074). The last ones are for sums beyond the range of a term.
     digits: [i64; DIGITS],
-    /// Terms since carries were last taken on.
+    /// Terms since the last carry.
     waiting: u32,
     /// The sum of the terms that are infinite or NaN.
     not_finite: f64,
@@ -22,7 +23,7 @@ const DIGIT: i64 = (1 << BITS) - 1;
 /// The exponent of the smallest number.
 const SMALLEST: i32 = -1074;
 
-/// Terms after which carries are taken on: each adds less than 2³² to a digit.
+/// Terms between carries: each adds less than 2³² to a digit.
 const MAX_WAITING: u32 = 1 << 30;
 
 impl Default for ExactSum {
@@ -69,7 +70,7 @@ impl ExactSum {
         self.not_finite += other.not_finite;
     }
 
-    /// Takes carries on: every digit but the last is then in 0 .. 2³², and the last has the sign.
+    /// Propagates carries: every digit but the last is then in 0 .. 2³², and the last has the sign.
     fn carry(&mut self) {
         let mut carry = 0;
         for digit in &mut self.digits[..DIGITS - 1] {
@@ -81,7 +82,7 @@ impl ExactSum {
         self.waiting = 0;
     }
 
-    /// The sum, rounded to the nearest number, of two equally near ones to the even one.
+    /// The sum, rounded to the nearest number, ties to even.
     pub(crate) fn value(&self) -> f64 {
         if self.not_finite != 0.0 {
             return self.not_finite;
@@ -105,25 +106,25 @@ impl ExactSum {
         if is_negative { -magnitude } else { magnitude }
     }
 
-    /// What was summed, as numbers that are exact.
+    /// The state, as exact numbers.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = f64> {
         let mut sum = self.clone();
         sum.carry();
         sum.digits.into_iter().map(|digit| digit as f64).chain([sum.not_finite])
     }
 
-    /// The sum that gave these numbers.
+    /// The sum with this state.
     pub(crate) fn of_numbers(numbers: &[f64]) -> Option<Self> {
         let (not_finite, digits) = numbers.split_last()?;
         let digits = <[f64; DIGITS]>::try_from(digits).ok()?.map(|digit| digit as i64);
         Some(ExactSum { digits, waiting: MAX_WAITING - 1, not_finite: *not_finite })
     }
 
-    /// How many numbers there are of a sum.
+    /// The count of numbers in a state.
     pub(crate) const N_NUMBERS: usize = DIGITS + 1;
 }
 
-/// What a digit counts; infinite beyond the range.
+/// The unit of a digit; infinite beyond the range.
 fn power_of_two(digit: usize) -> f64 {
     let exponent = SMALLEST + (BITS as usize * digit) as i32;
     match exponent {

@@ -3,12 +3,13 @@
 use super::confusion::SeenConfusion;
 use super::{Accumulator, Metric};
 
-/// The harmonic mean of precision and recall of the positive class: `2 tp / (2 tp + fp + fn)`, with `tp` rows rightly
-/// predicted positive, `fp` wrongly, and `fn` positive rows missed; 0 where `tp` is 0.
+/// The harmonic mean of precision and recall of the positive class: `2 tp / (2 tp + fp + fn)`, with
+/// `tp` samples correctly predicted positive, `fp` wrongly, and `fn` positive samples missed; 0 if
+/// `tp` is 0.
 ///
-/// With one output a row, it is the probability of the positive class, predicted from 1/2 on; a label is positive from 1/2 on as well.
-/// With two, they are the scores of classes 0 and 1, of which the larger is predicted (0 if they are equal), and labels are
-/// class ids.
+/// With one output a sample, it is the probability of the positive class, predicted from 1/2 on; a
+/// label is positive from 1/2 on as well. With two, they are the scores of classes 0 and 1, of
+/// which the larger is predicted (0 if they are equal), and labels are class ids.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct F1;
 

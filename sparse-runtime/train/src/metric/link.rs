@@ -2,7 +2,7 @@
 
 use crate::model::Link;
 
-/// Makes predictions of scores: `row_size` of them are a row.
+/// Turns scores into predictions: `row_size` of them are a sample.
 pub(super) fn apply(link: Link, scores: &mut [f64], row_size: usize) {
     match link {
         Link::Sigmoid => scores.iter_mut().for_each(|score| *score = sigmoid(*score)),
@@ -27,7 +27,7 @@ pub(super) fn softplus(score: f64) -> f64 {
     score.max(0.0) + (-score.abs()).exp().ln_1p()
 }
 
-/// ln Σ exp(s) of a row, without overflow.
+/// ln Σ exp(s) of a sample, without overflow.
 pub(super) fn log_sum_exp(scores: &[f64]) -> f64 {
     let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     largest + scores.iter().map(|score| (score - largest).exp()).sum::<f64>().ln()

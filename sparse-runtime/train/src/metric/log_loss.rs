@@ -9,14 +9,15 @@ use super::{
 use crate::formats::DenseView;
 use crate::model::{Link, Scores};
 
-/// The mean over rows of `-ln p(label)`, also called cross-entropy or negative log-likelihood.
+/// The mean over samples of `-ln p(label)`, also called cross-entropy or negative log-likelihood.
 ///
-/// With one output a row, it is the probability of the positive class; a label is a probability as well (-1
-/// counts as 0, so that -1/1 and 0/1 are both understood): `-(t ln p + (1 - t) ln(1 - p))`. With several, they
-/// are the probabilities of classes, and labels are class ids.
+/// With one output a sample, it is the probability of the positive class; a label is a probability
+/// as well (-1 counts as 0, so that -1/1 and 0/1 are both valid): `-(t ln p + (1 - t) ln(1 - p))`.
+/// With several, they are the probabilities of classes, and labels are class ids.
 ///
-/// Probabilities are clipped to [10⁻¹⁵, 1 - 10⁻¹⁵], so that one wrong certainty costs 34.5 and not infinity. Those that a model computes from
-/// scores by a sigmoid or a softmax are not: the logarithm is computed from the scores, as the loss is, and is finite.
+/// Probabilities are clipped to [10⁻¹⁵, 1 - 10⁻¹⁵], so that one wrong certainty costs 34.5 and not
+/// infinity. Probabilities that a model computes from scores by a sigmoid or a softmax are not
+/// clipped: the logarithm is computed from the scores, as the loss is, and is finite.
 #[doc(alias = "CrossEntropy")]
 #[doc(alias = "NegativeLogLikelihood")]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -57,7 +58,8 @@ impl OfMean for LogLoss {
     }
 }
 
-/// `-ln p(label)` of each row of a batch; rows whose label is the class `ignored` are left out.
+/// `-ln p(label)` of each sample of a batch; samples whose label is the class `ignored` are left
+/// out.
 pub(super) fn negative_logarithms(
     metric: &'static str,
     outputs: &DenseView<'_, f64>,
@@ -102,7 +104,8 @@ pub(super) fn negative_logarithms(
     Ok(())
 }
 
-/// [`negative_logarithms`] by the scores that probabilities are a link of. False where the link of one score is needed.
+/// [`negative_logarithms`] by the scores of which probabilities are a link. False where the link of
+/// one score is needed.
 pub(super) fn negative_logarithms_of_scores(
     metric: &'static str,
     scores: &Scores<'_, f64>,
@@ -159,12 +162,12 @@ pub(super) fn negative_logarithms_of_scores(
     Ok(true)
 }
 
-/// `share · ln(1 + exp(s))`: nothing of an infinite score that has no share.
+/// `share · ln(1 + exp(s))`: 0 for an infinite score without a share.
 fn part(share: f64, score: f64) -> f64 {
     if share == 0.0 { 0.0 } else { share * softplus(score) }
 }
 
-/// A probability, a little away from 0 and 1. Rounding may take an honest one a little beyond.
+/// A probability, a little away from 0 and 1. Rounding may move a valid one slightly beyond.
 fn clipped(metric: &'static str, row: usize, probability: f64) -> Result<f64, MetricError> {
     if (-1e-6..=1.0 + 1e-6).contains(&probability) {
         return Ok(probability.clamp(CLIP, 1.0 - CLIP));

@@ -4,8 +4,8 @@ use super::mean::{OfMean, SeenMean};
 use super::{Accumulator, LabelsView, Metric, MetricError, same_rows};
 use crate::formats::DenseView;
 
-/// The mean over all elements of the outputs themselves, for a model whose output is the loss of each row. Labels are not
-/// looked at; there is one row of them for each row of the outputs.
+/// The mean over all elements of the outputs themselves, for a model whose output is the loss of
+/// each sample. Labels are not read; there must be one for each sample of the outputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Loss;
 

@@ -1,4 +1,4 @@
-//! Metrics that are a mean over everything seen, or a function of one.
+//! Metrics that are a mean over all samples, or a function of one.
 
 use super::exact_sum::ExactSum;
 use super::{Accumulator, LabelsView, MetricError, NoValue, RowWeights, same};
@@ -10,7 +10,7 @@ pub(super) trait OfMean: Copy + PartialEq + Send + 'static {
     /// The metric's name.
     const NAME: &'static str;
 
-    /// Gives the terms of a batch to `add`, each with its row.
+    /// Passes the terms of a batch to `add`, each with its sample.
     fn terms(
         &self,
         outputs: &DenseView<'_, f64>,
@@ -18,7 +18,8 @@ pub(super) trait OfMean: Copy + PartialEq + Send + 'static {
         add: impl FnMut(usize, f64),
     ) -> Result<(), MetricError>;
 
-    /// [`terms`](Self::terms) by the scores that outputs are a link of; false where it is computed from the outputs.
+    /// [`terms`](Self::terms) by the scores of which outputs are a link; false if it is computed
+    /// from the outputs.
     fn terms_of_scores(
         &self,
         scores: &Scores<'_, f64>,
@@ -35,14 +36,14 @@ pub(super) trait OfMean: Copy + PartialEq + Send + 'static {
     }
 }
 
-/// What a metric that follows from a mean has seen.
+/// The accumulator of a metric that follows from a mean.
 pub(super) struct SeenMean<M> {
     metric: M,
     mean: Mean,
 }
 
 impl<M: OfMean> SeenMean<M> {
-    /// Nothing seen.
+    /// An empty accumulator.
     pub(super) fn start(metric: M) -> Box<dyn Accumulator> {
         Box::new(SeenMean { metric, mean: Mean::default() })
     }
@@ -113,7 +114,7 @@ pub(super) struct Mean {
 }
 
 impl Mean {
-    /// Takes in a term. One of weight 0 is not there, even if it is infinite.
+    /// Adds a term. A term of weight 0 is skipped, even if it is infinite.
     #[inline]
     pub(super) fn add(&mut self, term: f64, weight: f64) {
         if weight == 0.0 {
@@ -123,7 +124,7 @@ impl Mean {
         self.weight.add(weight);
     }
 
-    /// Takes in another mean.
+    /// Adds another mean.
     pub(super) fn merge(&mut self, other: &Mean) {
         self.sum.merge(&other.sum);
         self.weight.merge(&other.weight);

@@ -1,8 +1,9 @@
-//! How good outputs are, exact over a whole data set, one metric a file.
+//! Metrics: measures of outputs against labels, exact over a whole data set, one metric a file.
 //!
-//! A [`Metric`] is what a user names (`Mse`); it starts an [`Accumulator`], which sees the batches one after
-//! the other, in any cut, and can be merged with others that saw other batches. Sums are exact and rounded once, so that neither the cut
-//! nor the order changes a bit of the value ([`Pearson`] and [`BatchMean`] alone agree up to rounding). Rows may have weights.
+//! A [`Metric`] such as `Mse` starts an [`Accumulator`], which gets the batches one after the
+//! other, in any cut, and can be merged with accumulators of other batches. Sums are exact and
+//! rounded once, so neither the cut nor the order changes a bit of the value (only [`Pearson`] and
+//! [`BatchMean`] agree up to rounding). Samples may have weights.
 //!
 //! ```
 //! use sparse_runtime::formats::Dense;
@@ -18,16 +19,19 @@
 //! # Ok::<(), sparse_runtime::Error>(())
 //! ```
 //!
-//! Labels of a binary metric are positive from 1/2 on, as predicted probabilities are: -1/1, 0/1 and labels that are probabilities are all
-//! understood. Class ids are compared as ids, with the columns of outputs `[n, k]`, also where there is one column.
+//! Labels of a binary metric are positive from 1/2 on, as predicted probabilities are: -1/1, 0/1
+//! and labels that are probabilities are all valid. Class ids are compared as ids, with the columns
+//! of outputs `[n, k]`, also for k = 1.
 //!
-//! **Metrics see scores.** In f32 a sigmoid is 1 from a score of 17.5 on: the probabilities have lost the order of the scores and how far wrong
-//! they are. Where the first output of a model is a link of scores ([`Model::linked_scores`](crate::model::Model::linked_scores): a sigmoid,
-//! softmax or exponential), metrics of order rank by the scores, log losses are computed as the loss is, without clipping, and all others see
-//! the link of the scores in `f64`.
+//! **Metrics see scores.** In f32 a sigmoid is 1 from a score of 17.5 on: the probabilities have
+//! lost the order of the scores and the size of errors. Where the first output of a model is a link
+//! of scores ([`Model::linked_scores`](crate::model::Model::linked_scores): a sigmoid, softmax or
+//! exponential), metrics of order rank by the scores, and log losses are computed as the loss is,
+//! without clipping. All other metrics see the link of the scores in `f64`.
 //!
-//! **A metric may have no value**, as the AUC of data without a negative row: [`Accumulator::value`] says [why](NoValue), and so do
-//! the errors of [`score`](crate::training::score()) and of a run that measures it.
+//! **A metric may have no value**, as the AUC of data without a negative sample.
+//! [`Accumulator::value`] says [why](NoValue), and so do the errors of
+//! [`score`](crate::training::score()) and of a run with that metric.
 
 mod accuracy;
 mod auc;
@@ -85,10 +89,10 @@ pub trait Metric: Debug + Send + Sync + 'static {
     /// The name in reports: `mse`, `accuracy`.
     fn name(&self) -> &'static str;
 
-    /// An accumulator that has seen nothing.
+    /// An empty accumulator.
     fn start(&self) -> Box<dyn Accumulator>;
 
-    /// The value for outputs that are all there, of either element type.
+    /// The value for complete outputs, of either element type.
     ///
     /// # Errors
     ///
@@ -108,19 +112,19 @@ pub trait Metric: Debug + Send + Sync + 'static {
     }
 }
 
-/// What a metric has seen so far.
+/// The accumulated state of a metric.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not accumulate a metric",
     note = "implement `Accumulator` for it: what it takes from a batch, how two are merged, and \
             the value so far"
 )]
 pub trait Accumulator: Any + Send {
-    /// Takes in one batch: `outputs` of shape `[n]` or `[n, k]`, one row for each row of the labels. Rows of
-    /// padding are not in it.
+    /// Adds one batch: `outputs` of shape `[n]` or `[n, k]`, one row for each sample of the labels,
+    /// without padding.
     ///
     /// # Errors
     ///
-    /// Shapes that do not go together, or an output that the metric has no meaning for; nothing is taken in.
+    /// Shapes that do not fit, or an output that the metric does not accept; nothing is added then.
     fn update(
         &mut self,
         outputs: DenseView<'_, f64>,
@@ -129,7 +133,7 @@ pub trait Accumulator: Any + Send {
         self.update_weighted(outputs, labels, RowWeights::ONES)
     }
 
-    /// [`update`](Self::update) with a weight for each row, as many as there are rows: a row of weight 2 counts as two rows.
+    /// [`update`](Self::update) with a weight for each sample: a sample of weight 2 counts as two.
     ///
     /// # Errors
     ///
@@ -141,8 +145,9 @@ pub trait Accumulator: Any + Send {
         weights: RowWeights<'_>,
     ) -> Result<(), MetricError>;
 
-    /// [`update_weighted`](Self::update_weighted) by the scores that outputs are a link of, for a metric that is more exact so. False of one that is
-    /// computed from the outputs, which then has taken in nothing: the outputs follow, computed in `f64`.
+    /// [`update_weighted`](Self::update_weighted) by the scores of which outputs are a link, for a
+    /// metric that is more exact so. Returns false, and adds nothing, for a metric of the outputs:
+    /// it then gets the outputs, computed in `f64`.
     ///
     /// # Errors
     ///
@@ -157,47 +162,48 @@ pub trait Accumulator: Any + Send {
         Ok(false)
     }
 
-    /// The value over everything seen.
+    /// The value over everything so far.
     ///
     /// # Errors
     ///
-    /// Why there is none, as over no rows.
+    /// Why there is none, as without samples.
     fn value(&self) -> Result<f64, NoValue>;
 
-    /// Takes in what another accumulator of the same metric has seen.
+    /// Adds the state of another accumulator of the same metric.
     ///
     /// # Errors
     ///
     /// [`MetricError::OtherMetric`].
     fn merge(&mut self, other: &dyn Accumulator) -> Result<(), MetricError>;
 
-    /// Forgets everything.
+    /// Clears the state.
     fn reset(&mut self);
 
-    /// All that was seen, as numbers, for a checkpoint within an epoch.
+    /// The state as numbers, for a checkpoint within an epoch.
     fn numbers(&self) -> Vec<f64>;
 
-    /// Has seen what the accumulator of the same metric had that gave these [`numbers`](Self::numbers).
+    /// Restores a state from the [`numbers`](Self::numbers) of an accumulator of the same metric.
     ///
     /// # Errors
     ///
-    /// [`MetricError::OtherMetric`] for numbers that such an accumulator does not give.
+    /// [`MetricError::OtherMetric`] for numbers that are no state of such an accumulator.
     fn set_numbers(&mut self, numbers: &[f64]) -> Result<(), MetricError>;
 }
 
-/// The weights of the rows of a batch: at least 0 and finite.
+/// The weights of the samples of a batch: at least 0 and finite.
 #[derive(Clone, Copy, Debug)]
 pub struct RowWeights<'a>(Option<&'a [f64]>);
 
 impl<'a> RowWeights<'a> {
-    /// Every row counts once.
+    /// Every sample counts once.
     pub const ONES: RowWeights<'static> = RowWeights(None);
 
-    /// A weight for each row.
+    /// A weight for each sample.
     ///
     /// # Errors
     ///
-    /// [`MetricError::Weight`] for the first that is negative, infinite or NaN; another number than there are rows.
+    /// [`MetricError::Weight`] for the first weight that is negative, infinite or NaN; a number of
+    /// weights that differs from that of samples.
     pub fn new(weights: &'a [f64], n_rows: usize) -> Result<Self, MetricError> {
         if weights.len() != n_rows {
             return Err(MetricError::WeightCount { weights: weights.len(), rows: n_rows });
@@ -209,7 +215,7 @@ impl<'a> RowWeights<'a> {
         }
     }
 
-    /// The weight of a row; 1 beyond the last.
+    /// The weight of a sample; 1 beyond the last.
     #[inline]
     pub fn of(&self, row: usize) -> f64 {
         self.0.and_then(|weights| weights.get(row)).copied().unwrap_or(1.0)
@@ -226,7 +232,7 @@ pub enum LabelsView<'a, T: Float> {
 }
 
 impl<T: Float> LabelsView<'_, T> {
-    /// The number of rows.
+    /// The number of samples.
     pub fn n_rows(&self) -> usize {
         match self {
             LabelsView::Real(labels) => labels.shape().n_rows(),
@@ -234,7 +240,7 @@ impl<T: Float> LabelsView<'_, T> {
         }
     }
 
-    /// The elements of one row.
+    /// The number of elements of a label.
     pub fn row_size(&self) -> usize {
         match self {
             LabelsView::Real(labels) => labels.shape().row_size(),
@@ -251,19 +257,19 @@ impl<T: Float> LabelsView<'_, T> {
     }
 }
 
-/// What a model says of a batch.
+/// The predictions of a model for a batch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Predicted<'a, T: Float> {
     /// Its outputs.
     Outputs(DenseView<'a, T>),
-    /// The scores that its outputs are a link of.
+    /// The scores of which its outputs are a link.
     Scores(Scores<'a, T>),
 }
 
-/// Room for outputs and labels in `f64`, reused from batch to batch.
+/// Buffers for outputs and labels in `f64`, reused from batch to batch.
 #[derive(Debug, Default)]
 pub(crate) struct Widened {
-    /// Or scores.
+    /// Outputs or scores.
     outputs: Vec<f64>,
     /// The link of the scores.
     linked: Vec<f64>,
@@ -272,7 +278,7 @@ pub(crate) struct Widened {
 }
 
 impl Widened {
-    /// Hands a batch of any element type to accumulators.
+    /// Passes a batch of any element type to accumulators.
     pub(crate) fn update<T: Float>(
         &mut self,
         predicted: Predicted<'_, T>,
@@ -340,7 +346,7 @@ fn same<'a, A: Accumulator>(
     other.downcast_ref().ok_or(MetricError::OtherMetric { metric: name })
 }
 
-/// Refuses outputs and labels with different numbers of rows.
+/// Refuses outputs and labels with different numbers of samples.
 fn same_rows(
     metric: &'static str,
     outputs: &DenseView<'_, f64>,
@@ -353,7 +359,7 @@ fn same_rows(
     Err(MetricError::RowCount { metric, outputs: n_rows, labels: labels.n_rows() })
 }
 
-/// Refuses NaN among scores: what is predicted by it would depend on how it is compared.
+/// Refuses NaN among scores: a prediction by it would depend on the comparison.
 fn no_nan(metric: &'static str, outputs: &DenseView<'_, f64>) -> Result<(), MetricError> {
     match outputs.values().iter().position(|score| score.is_nan()) {
         Some(at) => {
@@ -402,7 +408,7 @@ fn elements<'o, 'l>(
     }))
 }
 
-/// Refuses anything but class ids that all have a column of scores.
+/// Refuses anything but class ids with a column of scores each.
 fn class_labels<'a>(
     metric: &'static str,
     outputs: &DenseView<'_, f64>,
@@ -427,7 +433,7 @@ fn class_labels<'a>(
     }
 }
 
-/// The class that a label or a probability stands for.
+/// Whether a label or a probability stands for the positive class.
 fn is_positive(probability: f64) -> bool {
     probability >= 0.5
 }

@@ -1,8 +1,8 @@
-//! A metric by another name.
+//! A metric with another name.
 
 use super::{Accumulator, Metric};
 
-/// A metric that reports and callbacks know by another name: for two of one kind, whose names would be one.
+/// A metric with another name for reports and callbacks: for two metrics of one kind in a run.
 ///
 /// ```
 /// use sparse_core::update_rules::Sgd;
@@ -18,7 +18,7 @@ use super::{Accumulator, Metric};
 pub struct Named<M> {
     /// The name.
     pub name: &'static str,
-    /// What is measured.
+    /// The metric.
     pub metric: M,
 }
 

@@ -8,8 +8,8 @@ use crate::formats::DenseView;
 /// Pearson's correlation coefficient over all elements:
 /// `Σ (o - ō) (l - l̄) / √(Σ (o - ō)² Σ (l - l̄)²)` for outputs `o` and labels `l` with means `ō` and `l̄`.
 ///
-/// Means and sums are updated together (Welford, Chan), so that it is one pass and nothing cancels. No value where outputs
-/// or labels are all equal.
+/// Means and sums are updated together (Welford, Chan), in one pass without cancellation. No value
+/// if outputs or labels are all equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pearson;
 
@@ -37,7 +37,7 @@ impl Metric for Pearson {
 }
 
 impl Seen {
-    /// Takes in what is summed in the same way; one element is the sum of itself.
+    /// Adds sums of the same form; one element is the sum of itself.
     fn add(&mut self, other: &Seen) {
         let count = self.count + other.count;
         if count == 0.0 {

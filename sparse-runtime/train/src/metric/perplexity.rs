@@ -1,4 +1,4 @@
-//! How many classes a model hesitates between.
+//! Perplexity: the number of classes among which a model hesitates.
 
 use super::log_loss::{negative_logarithms, negative_logarithms_of_scores};
 use super::mean::{OfMean, SeenMean};
@@ -6,14 +6,14 @@ use super::{Accumulator, LabelsView, Metric, MetricError};
 use crate::formats::DenseView;
 use crate::model::Scores;
 
-/// The exponential of the mean over rows of `-ln p(label)`: 1 where the model is sure and right, the number of
-/// classes where it guesses.
+/// The exponential of the mean over samples of `-ln p(label)`: 1 for a model that is certain and
+/// right, the number of classes for one that guesses.
 ///
 /// Outputs and labels are those of [`LogLoss`](super::LogLoss).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Perplexity {
-    /// Rows with this class id are not counted, such as those that fill up a sequence; it need not be one of the classes:
-    /// -1 is common.
+    /// Samples with this class id are not counted, such as padding of a sequence. It need not be
+    /// one of the classes: -1 is common.
     pub ignore_label: Option<i64>,
 }
 

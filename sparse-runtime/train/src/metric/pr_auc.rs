@@ -3,12 +3,14 @@
 use super::ranked::SeenRanked;
 use super::{Accumulator, Metric, NoValue};
 
-/// The area under the precision-recall curve, as average precision: `Σ (Rᵢ - Rᵢ₋₁) Pᵢ` over the distinct scores from the largest on, with
-/// `Pᵢ` and `Rᵢ` precision and recall of the rows of at least that score. No interpolation, which would be too optimistic
-/// (Davis and Goadrich, 2006); the same number as scikit-learn's `average_precision_score`.
+/// The area under the precision-recall curve, as average precision: `Σ (Rᵢ - Rᵢ₋₁) Pᵢ` over the
+/// distinct scores from the largest on, with `Pᵢ` and `Rᵢ` precision and recall of the samples with
+/// at least that score. There is no interpolation, which would be too optimistic (Davis and
+/// Goadrich, 2006); the value equals scikit-learn's `average_precision_score`.
 ///
-/// For rare positives, where [`Auc`](super::Auc) is near 1 for any model. A model that guesses has the share of positive rows.
-/// What is kept and what it costs is that of [`Auc`](super::Auc). No value where there are no positive rows.
+/// Use it for rare positives, where [`Auc`](super::Auc) is near 1 for any model. A model that
+/// guesses has the share of positive samples. Memory and cost are those of [`Auc`](super::Auc). No
+/// value without positive samples.
 #[doc(alias = "AveragePrecision")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PrAuc;

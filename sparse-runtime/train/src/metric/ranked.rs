@@ -1,4 +1,4 @@
-//! Metrics of the order in which scores put positive and negative rows.
+//! Metrics of the order in which scores rank positive and negative samples.
 
 use super::{
     Accumulator, LabelsView, MetricError, NoValue, RowWeights, is_positive, no_nan,
@@ -7,28 +7,29 @@ use super::{
 use crate::formats::DenseView;
 use crate::model::{Link, Scores};
 
-/// Rows of one score.
+/// Samples of equal score.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tied {
-    /// The weight of the positive rows.
+    /// The weight of the positive samples.
     pub(super) positives: f64,
-    /// The weight of the negative rows.
+    /// The weight of the negative samples.
     pub(super) negatives: f64,
 }
 
-/// What a metric that follows from the order of scores has seen: every row. 16 bytes each.
+/// The accumulator of a metric that follows from the order of scores: every sample, 16 bytes each.
 pub(super) struct SeenRanked {
     metric: &'static str,
-    /// The metric, of the rows by ascending score.
+    /// The metric, from the samples by ascending score.
     value: fn(&[Tied]) -> Result<f64, NoValue>,
     rows: Vec<Row>,
 }
 
-/// A score, and the weight of its row, with the sign - where the row is negative (so may a 0 be).
+/// A score, and the weight of its sample, with the sign - if the sample is negative (a 0 may be
+/// too).
 type Row = [f64; 2];
 
 impl SeenRanked {
-    /// Nothing seen.
+    /// An empty accumulator.
     pub(super) fn start(
         metric: &'static str,
         value: fn(&[Tied]) -> Result<f64, NoValue>,

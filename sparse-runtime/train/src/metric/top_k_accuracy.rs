@@ -1,17 +1,18 @@
-//! The share of rows whose class is among those with the largest scores.
+//! The share of samples whose class is among those with the largest scores.
 
 use super::mean::{OfMean, SeenMean};
 use super::{Accumulator, LabelsView, Metric, MetricError, class_labels, no_nan, same_rows};
 use crate::formats::DenseView;
 use crate::model::Scores;
 
-/// The share of rows whose label is among the `k` classes with the largest scores, of equal scores the first.
+/// The share of samples whose label is among the `k` classes with the largest scores; of equal
+/// scores the first counts.
 ///
 /// Outputs are scores of classes, one a column; labels are class ids. `k` is at least 1, where it is
 /// [`Accuracy`](super::Accuracy). Linear in the number of scores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TopKAccuracy {
-    /// How many classes count.
+    /// The number of classes that count.
     pub k: usize,
 }
 
@@ -54,7 +55,7 @@ impl OfMean for TopKAccuracy {
         Ok(())
     }
 
-    /// A link leaves the order of a row's scores as it is.
+    /// A link keeps the order of a sample's scores.
     fn terms_of_scores(
         &self,
         scores: &Scores<'_, f64>,

@@ -1,29 +1,30 @@
-//! How workers exchange bytes.
+//! Communicators: how workers exchange bytes.
 
 use crate::kernels::MAX_THREADS;
 
 /// One worker's end of a group that exchanges bytes.
 ///
-/// One method moves all data, so that another kind of group is little to write: over MPI an exchange is an `MPI_Alltoall` of lengths
-/// and an `MPI_Alltoallv` of bytes.
+/// One method moves all data, so another kind of group is short to write: over MPI an exchange is
+/// an `MPI_Alltoall` of lengths and an `MPI_Alltoallv` of bytes.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not connect workers",
     note = "`OneProcess` is a group of one worker, `Threads::group(n)` gives the ends of `n`"
 )]
 pub trait Communicator {
-    /// This worker's number, below [`size`](Self::size). It stays the same.
+    /// This worker's number, below [`size`](Self::size). It never changes.
     fn rank(&self) -> usize;
 
-    /// The number of workers, from 1 to [`MAX_THREADS`]. It stays the same.
+    /// The number of workers, from 1 to [`MAX_THREADS`]. It never changes.
     fn size(&self) -> usize;
 
-    /// Gives each worker, this one included, its parcel of `outgoing`, and puts what each has for this one into `incoming`. Collective.
-    /// An implementation may take the memory of `outgoing`, whose contents are not read afterwards;
-    /// either keeps one parcel for each worker.
+    /// Gives each worker, this one included, its parcel of `outgoing`, and puts each worker's
+    /// parcel for this one into `incoming`. Collective. An implementation may take the memory of
+    /// `outgoing`, whose contents are not read afterwards; both keep one parcel for each worker.
     ///
     /// # Errors
     ///
-    /// [`CommunicatorError::PeerLost`] where a worker has ended: an implementation must notice, and not wait for it.
+    /// [`CommunicatorError::PeerLost`] where a worker has ended: an implementation must notice, and
+    /// not wait for it.
     fn exchange(
         &mut self,
         outgoing: &mut Parcels,
@@ -31,36 +32,36 @@ pub trait Communicator {
     ) -> Result<(), CommunicatorError>;
 }
 
-/// Workers cannot exchange anything any more.
+/// Workers can no longer exchange bytes.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommunicatorError {
-    /// A worker has ended while others count on it.
+    /// A worker has ended while others need it.
     #[error("worker {rank} has ended while worker {here} waits for it: its own error says why")]
     PeerLost {
         /// The worker that has ended.
         rank: usize,
-        /// The one that noticed.
+        /// The worker that noticed.
         here: usize,
     },
-    /// The group's own means have failed.
+    /// The transport of the group has failed.
     #[error("worker {here} cannot exchange data: {problem}")]
     Failed {
         /// The worker that noticed.
         here: usize,
-        /// What is wrong.
+        /// The fault.
         problem: String,
     },
-    /// A group of no worker was asked for.
+    /// A group of no worker was requested.
     #[error("a group has at least one worker, but 0 were asked for")]
     NoWorkers,
-    /// A group of more workers than there can be.
+    /// A group of more workers than the maximum.
     #[error("a group has {MAX_THREADS} workers at most, but {found} were asked for")]
     TooManyWorkers {
-        /// The number asked for.
+        /// The number requested.
         found: usize,
     },
-    /// A worker that is not in its group.
+    /// A rank outside of its group.
     #[error(
         "the rank of a worker is {rank}, but its group has {size} workers: ranks are below `Communicator::size`"
     )]
@@ -85,7 +86,7 @@ pub enum CommunicatorError {
 }
 
 impl CommunicatorError {
-    /// Refuses numbers of workers that no group has.
+    /// Refuses invalid numbers of workers.
     pub(super) fn check_size(size: usize) -> Result<(), Self> {
         match size {
             0 => Err(CommunicatorError::NoWorkers),
@@ -95,14 +96,14 @@ impl CommunicatorError {
     }
 }
 
-/// Bytes for each worker of a group, or from each. The memory is kept from one exchange to the next.
+/// Bytes for each worker of a group, or from each. The memory is reused from exchange to exchange.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parcels {
     parcels: Vec<Vec<u8>>,
 }
 
 impl Parcels {
-    /// Empty ones, for a group of so many workers.
+    /// Empty parcels, for a group of `size` workers.
     pub fn new(size: usize) -> Self {
         Parcels { parcels: vec![Vec::new(); size] }
     }
@@ -122,7 +123,7 @@ impl Parcels {
         self.parcels.iter().map(Vec::as_slice)
     }
 
-    /// The parcels, by rank, to be written.
+    /// The parcels, by rank, for writing.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut Vec<u8>> {
         self.parcels.iter_mut()
     }

@@ -1,23 +1,23 @@
-//! What can be wrong between workers and a store.
+//! Errors of stores and workers.
 
 use super::communicator::CommunicatorError;
 use super::leaf_sum::MAX_LEAVES;
 
-/// A store cannot do what it is asked for.
+/// A store cannot do what a call requests.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// A key that was never made.
+    /// An unknown key.
     #[error(
         "the store has no key `{key}` (it has: {known}): make it by `init` before it is pushed or pulled"
     )]
     UnknownKey {
         /// The key.
         key: String,
-        /// Those that there are.
+        /// The known keys.
         known: String,
     },
-    /// A key was made twice.
+    /// A key exists already.
     #[error("the store has a key `{key}` already")]
     KeyExists {
         /// The key.
@@ -29,7 +29,7 @@ pub enum StoreError {
         /// The key.
         key: String,
     },
-    /// Values are not as many as a table has.
+    /// The number of values differs from that of the table.
     #[error("key `{key}` has {n_rows} rows of {row_size} values, but {found} values were given")]
     ValueCount {
         /// The key.
@@ -57,7 +57,7 @@ pub enum StoreError {
         /// The values of a row of the gradient.
         found_size: usize,
     },
-    /// A gradient of rows for a dense key, or the other way round.
+    /// A row_sparse gradient for a dense key, or the other way round.
     #[error(
         "key `{key}` takes {expected} gradients, as its `ParameterSpec` says, but was pushed a {found} one"
     )]
@@ -79,23 +79,23 @@ pub enum StoreError {
         /// The workers.
         n_workers: usize,
     },
-    /// A gradient for a key that has none.
+    /// A gradient for a key without one.
     #[error("key `{key}` is frozen: it can be pulled, but not pushed")]
     Frozen {
         /// The key.
         key: String,
     },
-    /// A row that a table does not have.
+    /// A row out of the range of its table.
     #[error("key `{key}` has {n_rows} rows, but row {row} was asked for")]
     RowOutOfRange {
         /// The key.
         key: String,
         /// The row.
         row: u64,
-        /// The rows there are.
+        /// The number of rows.
         n_rows: usize,
     },
-    /// Rows that do not ascend.
+    /// Rows that are not ascending.
     #[error(
         "row {row} of key `{key}` was asked for after row {previous}: rows come in ascending order, each once"
     )]
@@ -104,10 +104,10 @@ pub enum StoreError {
         key: String,
         /// The row.
         row: u64,
-        /// The one before it.
+        /// The previous row.
         previous: u64,
     },
-    /// A number of leaves that a binary tree cannot have.
+    /// A number of leaves that is no power of two.
     #[error(
         "a step is cut into {found} leaves, but their number must be a power of two, at most 2^31"
     )]
@@ -115,55 +115,55 @@ pub enum StoreError {
         /// The number given.
         found: usize,
     },
-    /// Leaves that do not ascend.
+    /// Leaves that are not ascending.
     #[error(
         "a gradient of leaf {leaf} was added after one of leaf {previous}: leaves come in ascending order, each once"
     )]
     LeafOrder {
         /// The leaf.
         leaf: usize,
-        /// The one before it.
+        /// The previous leaf.
         previous: usize,
     },
-    /// A leaf that no step has.
+    /// A leaf out of the range of the step.
     #[error("a gradient of leaf {leaf} was added, but a step has {MAX_LEAVES} leaves at most")]
     NoSuchLeaf {
         /// The leaf.
         leaf: usize,
     },
-    /// Gradients of one sum that are of different tables.
+    /// Gradients of one sum that belong to different tables.
     #[error(
         "the gradient of leaf {leaf} is {found}, but those added before it are {expected}: a `LeafSum` is of one key"
     )]
     LeafShape {
         /// The leaf.
         leaf: usize,
-        /// What those before it are.
+        /// The shape of the earlier ones.
         expected: String,
-        /// What it is.
+        /// Its shape.
         found: String,
     },
-    /// A gradient of a leaf that is not this worker's.
+    /// A gradient of a leaf of another worker.
     #[error(
         "a gradient of leaf {leaf} was pushed, but the leaves of this worker are {first}..{end}"
     )]
     Leaf {
         /// The leaf.
         leaf: usize,
-        /// The first of the worker.
+        /// The worker's first leaf.
         first: usize,
-        /// One after its last.
+        /// One past its last.
         end: usize,
     },
-    /// Something that only an update rule of some kind can do.
+    /// A call that requires an update rule of some kind.
     #[error("key `{key}` has no update rule that {needed}: give one to `set_optimizer`")]
     NoOptimizer {
         /// The key.
         key: String,
-        /// What the rule would do.
+        /// The property that the rule must have.
         needed: &'static str,
     },
-    /// Rows of a snapshot that nobody has taken.
+    /// Rows of a snapshot that was not taken.
     #[error("key `{key}` has no snapshot: call `begin_mean` first")]
     NoSnapshot {
         /// The key.
@@ -174,17 +174,17 @@ pub enum StoreError {
         "worker {rank} made another call than worker {here}: all workers make the same calls in the same order"
     )]
     OutOfStep {
-        /// The other worker.
+        /// The other worker's call.
         rank: usize,
-        /// This one.
+        /// This worker's call.
         here: usize,
     },
-    /// A message that no worker of this library sends.
+    /// A malformed message.
     #[error("what worker {rank} sent cannot be read: {problem}")]
     Message {
         /// The worker.
         rank: usize,
-        /// What is wrong with it.
+        /// The fault.
         problem: &'static str,
     },
     /// A worker's thread has panicked.
@@ -192,10 +192,10 @@ pub enum StoreError {
     Panicked {
         /// The worker.
         rank: usize,
-        /// What it said.
+        /// The message of the panic.
         message: String,
     },
-    /// Workers cannot exchange anything any more.
+    /// Workers can no longer exchange bytes.
     #[error(transparent)]
     Communicator(#[from] CommunicatorError),
 }

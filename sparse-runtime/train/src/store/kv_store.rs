@@ -1,4 +1,4 @@
-//! One worker's end of a store.
+//! One worker's end of a parameter store.
 
 use super::communicator::{Communicator, CommunicatorError, Parcels};
 use super::error::StoreError;
@@ -18,33 +18,35 @@ use std::ops::Range;
 
 /// One worker's end of a store of tables, by name. See the [module](super).
 ///
-/// A step is a pull of rows, gradients at them, and a push, which the owners of rows apply: a row that a push does not touch is updated
-/// when it is next pulled, as an [`Updater`](crate::optimizer::Updater) does in its mode.
+/// A step is a pull of table rows, gradients at them, and a push, which the owners of rows apply. A
+/// row outside of the push is updated when it is next pulled, as an
+/// [`Updater`](crate::optimizer::Updater) does in its lazy-update mode.
 ///
-/// Per worker and step, with u rows of its own batch and P workers, (1 - 1/P) · u · (s + 2 · b · row size) bytes go to others or come
-/// from them, s for a row id (4, or 8 above 2³² rows) and b for a value; that does not depend on the rows of the table. Memory: the
-/// worker's rows and their states, and the rows of the largest step.
+/// Traffic per worker and step, with u rows of its own batch and P workers: (1 - 1/P) · u · (s + 2
+/// · b · row size) bytes, with s for a row id (4, or 8 above 2³² rows) and b for a value. It does
+/// not depend on the height of the table. Memory: the worker's rows and their states, and the rows
+/// of the largest step.
 pub struct KvStore<T: Float, C> {
     communicator: C,
-    /// As the communicator said when the store was made.
+    /// The communicator's values when the store was made.
     rank: usize,
     size: usize,
     pub(super) leaves: Leaves,
     pub(super) shards: Vec<Shard<T>>,
     pub(super) outgoing: Parcels,
     incoming: Parcels,
-    /// Rows that another worker asks for.
+    /// Rows that another worker requests.
     asked: Vec<u64>,
 }
 
 impl<T: Float, C: Communicator> KvStore<T, C> {
-    /// A store without keys, of steps that are cut into so many leaves.
+    /// A store without keys, for steps that are cut into `leaves` leaves.
     ///
     /// # Errors
     ///
     /// [`StoreError::LeafCount`]; [`CommunicatorError::NoWorkers`],
     /// [`CommunicatorError::TooManyWorkers`] and [`CommunicatorError::Rank`] for a communicator
-    /// whose numbers are of no group.
+    /// with an invalid rank or size.
     pub fn new(communicator: C, leaves: usize) -> Result<Self> {
         let (rank, size) = (communicator.rank(), communicator.size());
         CommunicatorError::check_size(size).map_err(StoreError::from)?;
@@ -78,14 +80,15 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         self.leaves
     }
 
-    /// The leaves of a step that are this worker's.
+    /// The leaves of a step that belong to this worker.
     pub fn own_leaves(&self) -> Range<usize> {
         self.leaves.of_worker(self.rank(), self.size())
     }
 
-    /// Makes a key of the name of `spec`, with the same values, row major, at every worker, which keeps its own rows of them. Of a
-    /// row_sparse gradient rows are pushed, of a dense one all; without a gradient it cannot be pushed. O(values). Not collective, but
-    /// every worker makes the same keys in the same order.
+    /// Creates a key with the name of `spec`. Every worker passes the same values, row major, and
+    /// keeps its own rows. A row_sparse gradient is pushed by rows, a dense one as a whole; a key
+    /// without a gradient cannot be pushed. O(values). Not collective, but every worker creates the
+    /// same keys in the same order.
     ///
     /// # Errors
     ///
@@ -104,8 +107,8 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         Ok(())
     }
 
-    /// From now on, what is pushed is the gradient of a step of this rule, with fresh states, on every key that there is and has a gradient.
-    /// Without a rule a push replaces the values. Every worker gives the same.
+    /// Makes every later push a step of this rule, with fresh states, on every present key with a
+    /// gradient. Without a rule a push replaces the values. Every worker passes the same rule.
     ///
     /// # Errors
     ///
@@ -120,7 +123,7 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         Ok(())
     }
 
-    /// Sets the learning rate of the steps that follow, of all keys.
+    /// Sets the learning rate of later steps, for all keys.
     ///
     /// # Errors
     ///
@@ -130,17 +133,19 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         optimizers.try_for_each(|optimizer| optimizer.set_learning_rate(learning_rate))
     }
 
-    /// The learning rate of the next step, where there is a rule.
+    /// The learning rate of the next step, if there is a rule.
     pub fn learning_rate(&self) -> Option<f64> {
         let mut optimizers = self.shards.iter().filter_map(|shard| shard.optimizer.as_ref());
         optimizers.next().map(|optimizer| optimizer.learning_rate())
     }
 
-    /// Rows of a key, each once and ascending, whatever the order of `ids`. Collective; a worker may ask for none.
+    /// Rows of a key, distinct and ascending, for any order of `ids`. Collective; a worker may
+    /// request none.
     ///
     /// # Errors
     ///
-    /// [`StoreError::UnknownKey`], [`StoreError::RowOutOfRange`]; then this worker has called nobody.
+    /// [`StoreError::UnknownKey`], [`StoreError::RowOutOfRange`]; this worker has sent nothing
+    /// then.
     pub fn row_sparse_pull(&mut self, key: &str, ids: &[u64]) -> Result<RowSparse<T>> {
         let mut ids = ids.to_vec();
         ids.sort_unstable();
@@ -155,8 +160,8 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         Ok(RowSparse::new(shape, ids, values)?)
     }
 
-    /// Writes rows of a key, ascending and each once, into a table of all its rows, and leaves the others as they are. Collective. Once the
-    /// largest call was seen, what is allocated does not grow with the rows.
+    /// Writes rows of a key, ascending and distinct, into a table of all its rows; the other rows
+    /// stay as they are. Collective. Memory does not grow after the largest call.
     ///
     /// # Errors
     ///
@@ -176,7 +181,8 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         self.pull_rows(key, RowIdsView::All, table)
     }
 
-    /// [`pull_rows`](Self::pull_rows) of the values that were there when [`begin_mean`](Self::begin_mean) was called.
+    /// [`pull_rows`](Self::pull_rows) of the values at the call of
+    /// [`begin_mean`](Self::begin_mean).
     ///
     /// # Errors
     ///
@@ -191,12 +197,12 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         self.fetch_into(index, Version::Snapshot, rows, table)
     }
 
-    /// Takes a snapshot of all keys that have a gradient, and starts with mean gradients of 0. Not collective, but every worker
-    /// does it between the same calls. O(values).
+    /// Takes a snapshot of all keys with a gradient, and starts mean gradients at 0. Not
+    /// collective, but every worker calls it between the same calls. O(values).
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoOptimizer`] of a rule that does not correct gradients.
+    /// [`StoreError::NoOptimizer`] for a rule that does not correct gradients.
     pub fn begin_mean(&mut self) -> Result<()> {
         for shard in self.shards.iter_mut().filter(|shard| shard.spec.gradient.is_some()) {
             let Some(optimizer) = shard.optimizer.as_mut().filter(|rule| rule.corrects()) else {
@@ -209,8 +215,10 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         Ok(())
     }
 
-    /// Makes means of what was [pushed](Self::push_to_mean) since [`begin_mean`](Self::begin_mean), of gradients that sum those of `n_rows`
-    /// rows; `clock` is the number of [steps](Self::n_steps) then, to which that is put back. Not collective, as `begin_mean`.
+    /// Turns the [pushes](Self::push_to_mean) since [`begin_mean`](Self::begin_mean) into means,
+    /// over gradients that sum those of `n_rows` samples. `clock` is the number of
+    /// [steps](Self::n_steps) at that call, to which the count returns. Not collective, as
+    /// `begin_mean`.
     ///
     /// # Errors
     ///
@@ -224,18 +232,19 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         Ok(())
     }
 
-    /// The steps made so far, by the key that has most.
+    /// The number of steps so far, of the key that has most.
     pub fn n_steps(&self) -> u64 {
         let optimizers = self.shards.iter().filter_map(|shard| shard.optimizer.as_ref());
         optimizers.map(|optimizer| optimizer.clock()).max().unwrap_or(0)
     }
 
-    /// Brings all rows that this worker owns up to date, as [`Updater::flush`](crate::optimizer::Updater::flush). Not collective; bits depend
-    /// on it, so that every worker does it between the same calls.
+    /// Catches up all rows that this worker owns, like
+    /// [`Updater::flush`](crate::optimizer::Updater::flush). Not collective. Bits depend on it, so
+    /// every worker calls it between the same calls.
     ///
     /// # Errors
     ///
-    /// None that a store of this library can have.
+    /// None in a store of this library.
     pub fn flush(&mut self) -> Result<()> {
         self.shards.iter_mut().try_for_each(Shard::flush)
     }
@@ -288,7 +297,7 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         })
     }
 
-    /// Hands the rows asked for to `take`, in order, each as bytes.
+    /// Passes the requested rows to `take`, in order, each as bytes.
     fn fetch(
         &mut self,
         index: usize,
@@ -329,7 +338,7 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         Ok(())
     }
 
-    /// Refuses rows that a key does not have, or that do not ascend.
+    /// Refuses rows that are out of range, or not ascending.
     fn check_rows(&self, index: usize, ids: &[u64]) -> Result<(), StoreError> {
         let spec = &self.shards[index].spec;
         let (key, n_rows) = (|| spec.name.to_string(), spec.n_rows);
@@ -342,7 +351,7 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         }
     }
 
-    /// Makes the answers to the requests that have come.
+    /// Writes the answers to the requests received.
     fn answer(&mut self, index: usize) -> Result<()> {
         let (size, layout) = (self.size(), self.layout(index));
         let mut asked = std::mem::take(&mut self.asked);
@@ -438,17 +447,17 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
     }
 }
 
-/// Rows between asking the memory for one and copying it.
+/// Rows between prefetching one and copying it.
 const ROWS_AHEAD: usize = 16;
 
-/// Which values of a table are asked for.
+/// The requested values of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Version {
     Newest,
     Snapshot,
 }
 
-/// Two bytes: the version, and whether all rows are asked for.
+/// Two bytes: the version, and whether all rows are requested.
 fn begin_request(parcel: &mut Vec<u8>, version: Version, rows: RowIdsView<'_>) {
     parcel.extend([version as u8, u8::from(matches!(rows, RowIdsView::All))]);
 }

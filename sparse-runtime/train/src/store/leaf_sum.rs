@@ -1,4 +1,4 @@
-//! Gradients added by one binary tree, whoever computes which of them.
+//! Gradients of leaves, added by one binary tree, independently of the number of workers.
 
 use super::error::StoreError;
 use crate::formats::{RowIdsView, RowSparseView};
@@ -6,18 +6,18 @@ use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use std::ops::Range;
 
-/// The leaves of a step: a fixed number of parts of its batch, each the work of one worker. The sum over them does not depend on how
-/// many workers there are.
+/// The leaves of a step: a fixed number of parts of its batch, each computed by one worker. The sum
+/// over them does not depend on the number of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaves {
     count: usize,
 }
 
-/// The most leaves of a step.
+/// The largest number of leaves.
 pub(super) const MAX_LEAVES: usize = 1 << 31;
 
 impl Leaves {
-    /// So many leaves.
+    /// `count` leaves.
     ///
     /// # Errors
     ///
@@ -29,24 +29,24 @@ impl Leaves {
         Ok(Leaves { count })
     }
 
-    /// How many there are.
+    /// The number of leaves.
     pub fn count(self) -> usize {
         self.count
     }
 
-    /// The leaves of worker `rank` of `size`: as many for each as can be, none for some if there
-    /// are more workers than leaves, nor for a rank that is not below `size`.
+    /// The leaves of worker `rank` of `size`: divided as evenly as possible. Some workers get none
+    /// if there are more workers than leaves, and so does a rank that is not below `size`.
     pub fn of_worker(self, rank: usize, size: usize) -> Range<usize> {
         part(self.count, rank, size)
     }
 
-    /// The rows of a batch of `n_rows` that are a leaf; none for some leaves of a batch with fewer
-    /// rows, nor for a leaf that there is not.
+    /// The samples of a leaf, in a batch of `n_rows`. Empty for some leaves of a batch with fewer
+    /// samples, and for a leaf out of range.
     pub fn rows_of(self, leaf: usize, n_rows: usize) -> Range<usize> {
         part(n_rows, leaf, self.count)
     }
 
-    /// The leaf of a row of a batch of `n_rows`.
+    /// The leaf of a sample of a batch of `n_rows`.
     pub(crate) fn of_row(self, row: usize, n_rows: usize) -> usize {
         // The first one that ends after the row.
         let (row, count) = (row as u128 + 1, self.count as u128);
@@ -66,16 +66,18 @@ fn part(len: usize, part: usize, parts: usize) -> Range<usize> {
     start(part)..start(part.saturating_add(1))
 }
 
-/// The gradients of one table, of some leaves that follow each other, added as far as the tree over all leaves says.
+/// The gradients of one table for consecutive leaves, added as far as the tree over all leaves
+/// says.
 ///
-/// Node `i` of level `l` is the sum of the leaves `i · 2^l` to `(i + 1) · 2^l`: of its left half, then its right. A row that one half does
-/// not store is that of the other. Sums are in the [accumulator](Float::Accumulator) of `T`. Memory is kept for the next sum.
+/// Node `i` of level `l` is the sum of the leaves `i · 2^l` to `(i + 1) · 2^l`: of its left half,
+/// then its right. If one half does not store a table row, the sum is that of the other. Sums are
+/// in the [accumulator](Float::Accumulator) of `T`. Memory is reused for the next sum.
 #[derive(Clone, Debug)]
 pub struct LeafSum<T: Float> {
-    /// Of falling level where they are adjacent, no two of them halves of one node.
+    /// Nodes. Levels fall where they are adjacent, and no two are halves of one node.
     nodes: Vec<Node<T::Accumulator>>,
     spare: Vec<Node<T::Accumulator>>,
-    /// The leaf that may come next, at least.
+    /// The smallest leaf that may come next.
     next: usize,
 }
 
@@ -84,9 +86,9 @@ pub struct LeafSum<T: Float> {
 pub(super) struct Node<A> {
     pub(super) level: u32,
     pub(super) index: usize,
-    /// The rows stored, ascending; empty where all rows are.
+    /// The stored rows, ascending; empty if all rows are stored.
     pub(super) ids: Vec<u64>,
-    /// The rows, one after the other; empty where no leaf had a gradient.
+    /// The rows, one after the other; empty if no leaf had a gradient.
     pub(super) values: Vec<A>,
     pub(super) row_size: usize,
     pub(super) n_rows: usize,
@@ -101,19 +103,20 @@ impl<T: Float> Default for LeafSum<T> {
 }
 
 impl<T: Float> LeafSum<T> {
-    /// Of no leaf.
+    /// An empty sum.
     pub fn new() -> Self {
         LeafSum::default()
     }
 
-    /// Adds `share` times the gradient of a leaf: a row_sparse one, or a dense one as a [view of all rows](RowSparseView::all). Leaves come
-    /// in ascending order; those left out have no gradient. O(values stored), and as much again for each level of the tree on the average
+    /// Adds `share` times the gradient of a leaf: a row_sparse one, or a dense one as a
+    /// [view of all rows](RowSparseView::all). Leaves come in ascending order; omitted ones have no
+    /// gradient. O(values stored), and as much again for each level of the tree on the average
     /// leaf.
     ///
     /// # Errors
     ///
     /// [`StoreError::LeafOrder`], [`StoreError::NoSuchLeaf`]; [`StoreError::LeafShape`] for a
-    /// gradient of another shape or storage type than those before it.
+    /// gradient of another shape or storage type than earlier ones.
     pub fn add(
         &mut self,
         leaf: usize,
@@ -147,7 +150,7 @@ impl<T: Float> LeafSum<T> {
         Ok(())
     }
 
-    /// Refuses a gradient that those before it cannot be added to.
+    /// Refuses a gradient that cannot be added to earlier ones.
     fn check_alike(&self, leaf: usize, gradient: RowSparseView<'_, T>) -> Result<(), StoreError> {
         // What has no values has no row either, whatever it lists.
         let mut known = self.nodes.iter().filter(|node| !node.values.is_empty());
@@ -167,13 +170,13 @@ impl<T: Float> LeafSum<T> {
         }
     }
 
-    /// Forgets everything but the memory.
+    /// Clears everything; the memory is kept.
     pub fn clear(&mut self) {
         self.next = 0;
         self.spare.append(&mut self.nodes);
     }
 
-    /// Makes the leaves `own` those that are summed: those without a gradient count as such.
+    /// Completes the sum over the leaves `own`: those without a gradient count as such.
     pub(super) fn complete(&mut self, own: Range<usize>) -> Result<(), StoreError> {
         let Range { start: first, end } = own;
         let begun = self.nodes.first().map(|node| node.index << node.level);
@@ -206,7 +209,7 @@ impl<T: Float> LeafSum<T> {
         &self.nodes
     }
 
-    /// An empty node to be [pushed](Self::push).
+    /// An empty node, to be [pushed](Self::push).
     pub(super) fn room(&mut self, level: u32, index: usize) -> Node<T::Accumulator> {
         let mut node = self.spare.pop().unwrap_or_default();
         (node.level, node.index) = (level, index);
@@ -216,7 +219,7 @@ impl<T: Float> LeafSum<T> {
         node
     }
 
-    /// Takes in a node whose leaves follow those that there are, and joins halves.
+    /// Adds a node whose leaves follow the present ones, and joins halves.
     pub(super) fn push(&mut self, node: Node<T::Accumulator>) {
         self.nodes.push(node);
         while let [.., left, right] = &self.nodes[..]
@@ -230,8 +233,8 @@ impl<T: Float> LeafSum<T> {
         }
     }
 
-    /// Counts the leaves before this one as such without a gradient. O(log leaves): the largest
-    /// nodes that there are.
+    /// Counts the leaves before this one as leaves without a gradient. O(log leaves): by the
+    /// largest possible nodes.
     fn skip_to(&mut self, leaf: usize) {
         while self.next < leaf {
             let level = self.next.trailing_zeros().min((leaf - self.next).ilog2());

@@ -1,11 +1,11 @@
-//! What workers send each other, as bytes.
+//! Messages between workers, as bytes.
 
 use super::error::StoreError;
 use super::leaf_sum::Node;
 use crate::training::checkpoint::bytes::{append, append_values};
 use sparse_core::element::Float;
 
-/// The call that a message belongs to: all workers make the same.
+/// The call to which a message belongs: all workers make the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     Request,
@@ -15,12 +15,12 @@ pub(super) enum Call {
     State,
 }
 
-/// A call and what it is about, as one word that begins each message.
+/// A call and its key, as one word at the start of each message.
 fn header(call: Call, key: usize) -> u64 {
     (call as u64) << 56 | key as u64
 }
 
-/// The bytes that row ids of a table take.
+/// The size in bytes of row ids of a table.
 fn id_bytes(n_rows: usize) -> usize {
     if n_rows as u64 > u64::from(u32::MAX) { 8 } else { 4 }
 }
@@ -42,8 +42,8 @@ pub(super) fn put_values<T: Float>(parcel: &mut Vec<u8>, values: &[T]) {
     append(values, parcel);
 }
 
-/// Appends, to each worker's message, the rows of a node that it owns: level, index, count, then the id of each among the owner's where
-/// rows are listed, then their values.
+/// Appends to each worker's message the rows of a node that it owns: level, index and count. Then,
+/// if rows are listed, the id of each among the owner's, then their values.
 pub(super) fn put_node<'p, A: Float>(
     parcels: impl Iterator<Item = &'p mut Vec<u8>>,
     node: &Node<A>,
@@ -76,12 +76,12 @@ pub(super) fn put_node<'p, A: Float>(
     }
 }
 
-/// The table that a message is about, as its reader knows it.
+/// The table of a message, as its reader knows it.
 #[derive(Clone, Copy)]
 pub(super) struct Layout {
-    /// All rows of all workers: their ids say how wide ids are.
+    /// All rows of all workers; their number decides the width of ids.
     pub(super) n_rows: usize,
-    /// The rows that are this worker's.
+    /// The rows of this worker.
     pub(super) n_owned: usize,
     pub(super) row_size: usize,
     pub(super) is_listed: bool,
@@ -99,7 +99,7 @@ impl<'m> Message<'m> {
     ///
     /// # Errors
     ///
-    /// [`StoreError::OutOfStep`] if it is for another.
+    /// [`StoreError::OutOfStep`] if it belongs to another call.
     pub(super) fn open(
         bytes: &'m [u8],
         rank: usize,
@@ -130,7 +130,7 @@ impl<'m> Message<'m> {
         Ok(bytes)
     }
 
-    /// The next `count` things of `size` bytes each.
+    /// The next `count` items of `size` bytes each.
     pub(super) fn list(&mut self, count: usize, size: usize) -> Result<&'m [u8], StoreError> {
         self.bytes(count.checked_mul(size).ok_or_else(|| self.problem("it ends early"))?)
     }

@@ -1,18 +1,21 @@
-//! Parameters in shards: who owns a row of a table updates it, and workers pull the rows that they read and push gradients.
+//! A parameter store in shards: the owner of a table row updates it; workers pull the rows that
+//! they read and push gradients.
 //!
-//! A [`KvStore`] is one worker's end of a store that all workers of a [`Communicator`] share: it owns every row whose number is the
-//! worker's rank modulo their number, with the state of the update rule, and asks the others for theirs. One process is a group of one
-//! worker ([`OneProcess`]), threads are a group of several ([`Threads`]); both run the same code, and so would processes of a
-//! communicator of one's own.
+//! A [`KvStore`] is one worker's end of a store that all workers of a [`Communicator`] share. It
+//! owns every row whose number is the worker's rank modulo the number of workers, with the state of
+//! the update rule, and requests other rows from their owners. One process is a group of one worker
+//! ([`OneProcess`]), threads are a group of several ([`Threads`]). Both run the same code, and so
+//! do processes with your own communicator.
 //!
-//! Calls that move data are *collective*: all workers make the same calls in the same order. A worker that ends, by an error or a panic,
-//! ends the calls of the others with [`CommunicatorError::PeerLost`].
+//! Calls that move data are *collective*: all workers make the same calls in the same order. A
+//! worker that ends, by an error or a panic, ends the calls of the others with
+//! [`CommunicatorError::PeerLost`].
 //!
 //! # The same bits for any number of workers
 //!
-//! A step is cut into a fixed number of [`Leaves`], say 8. Whoever computes the gradient of a leaf, a [`LeafSum`] adds the gradients by one
-//! binary tree over all leaves: a worker adds the subtrees that are its own, the owner of a row goes on with these. So the order in which
-//! numbers are added follows from the leaves alone.
+//! A step is cut into a fixed number of [`Leaves`], say 8. A [`LeafSum`] adds the gradients by one
+//! binary tree over all leaves: a worker adds the subtrees that are its own, the owner of a row
+//! continues with these. The order of additions thus follows from the leaves alone.
 //!
 //! ```
 //! use sparse_core::storage::Storage;

@@ -1,4 +1,4 @@
-//! Gradients of all workers, added up and given to the owners of the rows.
+//! Pushes: gradients of all workers, added up and given to the owners of the table rows.
 
 use super::communicator::Communicator;
 use super::error::StoreError;
@@ -14,19 +14,22 @@ use sparse_core::update_rules::Correction;
 use std::collections::BTreeSet;
 
 impl<T: Float, C: Communicator> KvStore<T, C> {
-    /// Adds the gradients of all workers, each those of its [own leaves](Self::own_leaves), and makes a step by the sum. Empties `sum`.
-    /// Collective. A worker sends O(rows of its sum), an owner adds O(rows of all, once for each level of the tree that joins workers).
+    /// Adds the gradients of all workers, each those of its [own leaves](Self::own_leaves), and
+    /// makes a step by the sum. Empties `sum`. Collective. A worker sends O(rows of its sum). An
+    /// owner adds O(rows of all, once for each level of the tree that joins workers).
     ///
     /// # Errors
     ///
-    /// [`StoreError::UnknownKey`], [`StoreError::Frozen`], [`StoreError::GradientShape`], [`StoreError::GradientStorage`],
-    /// [`StoreError::Leaf`] for a leaf of another worker: then this worker has called nobody. What the rule refuses.
+    /// [`StoreError::UnknownKey`], [`StoreError::Frozen`], [`StoreError::GradientShape`],
+    /// [`StoreError::GradientStorage`], [`StoreError::Leaf`] for a leaf of another worker; this
+    /// worker has sent nothing then. Refusals of the rule.
     pub fn push(&mut self, key: &str, sum: &mut LeafSum<T>) -> Result<()> {
         self.push_as(key, sum, Correction::Apply { share: 0.0 })
     }
 
-    /// Adds `share` times the gradients of all workers to the mean gradient of a rule that [corrects](sparse_core::update_rules::UpdateRule::CORRECTS) gradients; weights
-    /// stay as they are. Otherwise as [`push`](Self::push).
+    /// Adds `share` times the gradients of all workers to the mean gradient of a rule that
+    /// [corrects](sparse_core::update_rules::UpdateRule::CORRECTS) gradients; weights stay as they
+    /// are. Otherwise like [`push`](Self::push).
     ///
     /// # Errors
     ///
@@ -39,13 +42,15 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         self.push_as(key, sum, Correction::Gather { share })
     }
 
-    /// Makes a step by the gradients of several keys, as [`push`](Self::push) of each does, all multiplied by one factor so that the norm of all
-    /// their elements together is at most `max_norm`. The sum of their squares is exact, so that the factor does not depend on who owns which
-    /// rows. Collective; one exchange more than pushes, of 0.5 KB.
+    /// Makes a step by the gradients of several keys, like a [`push`](Self::push) of each, all
+    /// multiplied by one factor so that the common norm of their elements is at most `max_norm`.
+    /// The sum of squares is exact, so the factor does not depend on the ownership of rows.
+    /// Collective; one exchange more than pushes, of 0.5 KB.
     ///
     /// # Errors
     ///
-    /// As [`push`](Self::push), and [`StoreError::RepeatedKey`]; what is wrong with any of the keys is found before anything is sent.
+    /// As [`push`](Self::push), and [`StoreError::RepeatedKey`]; faults of any key are found before
+    /// anything is sent.
     pub fn push_clipped(
         &mut self,
         sums: &mut [(&str, &mut LeafSum<T>)],
@@ -90,7 +95,7 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         self.shards[index].apply_sum(correction, 1.0)
     }
 
-    /// The position of a key, which gradients of this worker's leaves are for.
+    /// The position of a key, for gradients of this worker's leaves.
     fn check(&self, key: &str, sum: &mut LeafSum<T>) -> Result<usize> {
         let index = self.index(key)?;
         sum.complete(self.own_leaves())?;
@@ -98,7 +103,8 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         Ok(index)
     }
 
-    /// Exchanges the gradients of a key: those of this worker's rows, added up, are then in its shard. Empties `sum`.
+    /// Exchanges the gradients of a key: the sums for this worker's rows are in its shard
+    /// afterwards. Empties `sum`.
     fn add_up(&mut self, index: usize, sum: &mut LeafSum<T>) -> Result<()> {
         self.outgoing.clear();
         self.outgoing.iter_mut().for_each(|parcel| begin(parcel, Call::Push, index));

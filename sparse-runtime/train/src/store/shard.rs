@@ -1,4 +1,4 @@
-//! The rows of one table that a worker owns.
+//! A shard: the rows of one table that a worker owns.
 
 use super::leaf_sum::LeafSum;
 use crate::error::Result;
@@ -11,20 +11,21 @@ use sparse_core::storage::Storage;
 use sparse_core::update_rules::{Correction, UpdateRule};
 use std::borrow::Cow;
 
-/// The rows of a table whose number is `rank` modulo the number of workers, row `local · size + rank` at position `local`.
+/// The rows of a table whose number is `rank` modulo the number of workers: row
+/// `local · size + rank` at position `local`.
 pub(super) struct Shard<T: Float> {
-    /// Of the whole table.
+    /// The extents of the whole table.
     pub(super) spec: ParameterSpec,
     pub(super) table: Table<T>,
     pub(super) optimizer: Option<Box<dyn Optimizer<T>>>,
-    /// The rows as they were when a mean gradient was begun.
+    /// The rows at the start of a mean gradient.
     pub(super) snapshot: Option<Table<T>>,
     /// Gradients on their way to the update, and the values of their sum.
     pub(super) sum: LeafSum<T>,
     values: Vec<T>,
 }
 
-/// An [`Updater`] of one table, whatever its rule. A step is made for each gradient.
+/// An [`Updater`] of one table, without the type of its rule. Each gradient is a step.
 pub(super) trait Optimizer<T: Float>: Send {
     fn apply(
         &mut self,
@@ -41,11 +42,12 @@ pub(super) trait Optimizer<T: Float>: Send {
     fn corrects(&self) -> bool;
     /// Starts with a mean gradient of 0.
     fn begin_mean(&mut self, table: &mut Table<T>) -> Result<()>;
-    /// Makes the steps since step `clock` undone but for the sums of gradients of `n_rows` rows, which become means.
+    /// Undoes the steps since step `clock`, except for the sums of gradients of `n_rows` samples,
+    /// which become means.
     fn end_mean(&mut self, table: &mut Table<T>, clock: u64, n_rows: u64) -> Result<()>;
-    /// What there is of these rows; `kept` are their weights when the mean gradient was begun.
+    /// The state of these rows; `kept` are their weights at the start of the mean gradient.
     fn state(&self, table: &Table<T>, kept: Option<&Table<T>>) -> TableState<T>;
-    /// Becomes what it was, and writes the weights.
+    /// Restores a state, and writes the weights.
     fn restore(&mut self, table: &mut Table<T>, state: TableState<T>) -> Result<()>;
 }
 
@@ -141,7 +143,7 @@ impl<T: Float> Shard<T> {
         }
     }
 
-    /// The rule at work on these rows.
+    /// The rule for these rows.
     ///
     /// # Errors
     ///
@@ -155,7 +157,8 @@ impl<T: Float> Shard<T> {
         Ok(Box::new(Updater::<R, T>::new(rule, vec![spec])?))
     }
 
-    /// Updates the rows by `factor` times the gradient that was added up or, without a rule, replaces all of them.
+    /// Updates the rows by `factor` times the summed gradient or, without a rule, replaces all of
+    /// them.
     pub(super) fn apply_sum(&mut self, correction: Correction, factor: f64) -> Result<()> {
         self.values.clear();
         let no_ids: &[u64] = &[];
@@ -190,7 +193,7 @@ impl<T: Float> Shard<T> {
         Ok(())
     }
 
-    /// Adds the squares of the elements of the gradient that was added up.
+    /// Adds the squares of the elements of the summed gradient.
     pub(super) fn add_squares(&self, squares: &mut ExactSum) {
         for value in self.sum.nodes().iter().flat_map(|node| &node.values) {
             let value = T::narrow(*value).as_f64();
@@ -198,7 +201,7 @@ impl<T: Float> Shard<T> {
         }
     }
 
-    /// Brings all rows up to date.
+    /// Catches up all rows.
     pub(super) fn flush(&mut self) -> Result<()> {
         match &mut self.optimizer {
             Some(optimizer) => optimizer.flush(&mut self.table),

@@ -1,4 +1,5 @@
-//! What all workers keep, brought together at worker 0 and given back: what a checkpoint of a run has.
+//! The state of all workers, collected at worker 0 and restored: the state in a checkpoint of a
+//! run.
 
 use super::communicator::Communicator;
 use super::error::StoreError;
@@ -12,7 +13,7 @@ use crate::training::checkpoint::bytes::append_values;
 use serde::{Deserialize, Serialize};
 use sparse_core::element::{Float, Stored};
 
-/// The beginning of a message: what is not a list of numbers, and how long these are.
+/// The start of a message: everything but lists of numbers, and the lengths of these.
 #[derive(Serialize, Deserialize)]
 struct Header {
     snapshot: Snapshot,
@@ -25,12 +26,12 @@ struct Header {
 }
 
 impl<T: Float, C: Communicator> KvStore<T, C> {
-    /// What the workers keep of each key that has an update rule, by its position, at worker 0; nothing elsewhere. Nothing is settled for it.
-    /// Collective. O(values).
+    /// The states that the workers keep of each key with an update rule, by its position, at worker
+    /// 0; empty elsewhere. Nothing is caught up for it. Collective. O(values).
     ///
     /// # Errors
     ///
-    /// [`StoreError::Message`] where the shares of a table do not make one.
+    /// [`StoreError::Message`] where the shares of a table do not fit together.
     pub(crate) fn gather_tables(&mut self) -> Result<Vec<TableState<T>>> {
         let mut tables = Vec::new();
         for index in 0..self.shards.len() {
@@ -61,7 +62,8 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         Ok(tables)
     }
 
-    /// Puts a key back to a state that was gathered: of any number of workers. Not collective, but every worker does it. O(own values).
+    /// Restores a key to a collected state, from any number of workers. Not collective, but every
+    /// worker calls it. O(own values).
     ///
     /// # Errors
     ///
@@ -120,7 +122,7 @@ fn put_state<T: Float>(parcel: &mut Vec<u8>, header: Header, state: &TableState<
     Ok(())
 }
 
-/// What [`put_state`] wrote, of so many rows.
+/// Reads the message of [`put_state`] for this number of rows.
 fn read_state<T: Float>(
     mut message: Message<'_>,
     n_rows: usize,

@@ -1,11 +1,11 @@
-//! Workers that are threads of one process.
+//! A group of workers that are threads of one process.
 
 use super::communicator::{Communicator, CommunicatorError, Parcels};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// One thread's end of a group of threads: [`group`](Self::group) gives all of them. An end that is dropped, be it because its thread
-/// panics, is a worker that has ended.
+/// One thread's end of a group of threads: [`group`](Self::group) gives all of them. A dropped end,
+/// also by a panic of its thread, is a worker that has ended.
 ///
 /// ```
 /// use sparse_runtime::store::{Communicator, Parcels, Threads};
@@ -38,7 +38,8 @@ struct Group {
     has_ended: Vec<AtomicBool>,
 }
 
-/// Room for one parcel on its way. The memory of parcels goes round: who puts one in takes that of one before.
+/// A slot for one parcel in transit. The memory of parcels circulates: a sender takes that of an
+/// earlier parcel.
 #[derive(Debug, Default)]
 struct Mailbox {
     slot: Mutex<Slot>,
@@ -53,7 +54,7 @@ struct Slot {
 
 impl Threads {
     /// The ends of a group, one for each of `size` threads, by rank. Memory: some 50 bytes for each
-    /// pair of threads, and what they send.
+    /// pair of threads, and the parcels.
     ///
     /// # Errors
     ///
@@ -66,7 +67,8 @@ impl Threads {
         Ok((0..size).map(|rank| Threads { rank, group: Arc::clone(&group) }).collect())
     }
 
-    /// Exchanges one parcel with the slot between two workers, when it is full or empty as asked for. `peer` is the other one of them.
+    /// Exchanges one parcel with the slot between two workers, when it is full or empty as
+    /// requested. `peer` is the other worker.
     fn swap(
         &self,
         [from, to]: [usize; 2],

@@ -1,4 +1,4 @@
-//! The steps of a model that takes batches: the next one is read and taken while a step is computed.
+//! The steps of a model that takes batches: the next batch is read and taken during a step.
 
 use super::padding::loss_without_padding;
 use super::pauses::Pauses;
@@ -10,14 +10,17 @@ use crate::optimizer::Updater;
 use sparse_core::update_rules::UpdateRule;
 use std::convert::identity;
 
-/// How many steps may be made before the loss of the first of them is known: so many, at most, are made in vain after one that diverged.
+/// The number of steps that may be made before the loss of the first of them is known. At most as
+/// many are wasted after one that diverged.
 const MOST_LATE: usize = 32;
 
-/// The steps of what is left of an epoch: in the same order, with the same results and the same errors as without looking ahead.
+/// The steps of the rest of an epoch: in the same order, with the same results and errors as
+/// without reading ahead.
 ///
-/// A batch is valid until the next one is read, so that nobody may look at it during such a step: where the hook does, the next one
-/// is read afterwards. Where nobody looks at a step, its loss is not waited for before [`MOST_LATE`] steps were made, the hook pauses, or the epoch
-/// ends. What is wrong with a loss is said before what is wrong after its step, and what is wrong with the next batch after the step.
+/// A batch is valid until the next one is read, so nothing may read it during such a step. If the
+/// hook does, the next batch is read afterwards. If nothing observes a step, its loss is not read
+/// before [`MOST_LATE`] steps were made, the hook pauses, or the epoch ends. A fault in a loss is
+/// reported before faults after its step, and a fault in the next batch after the step.
 pub(super) fn steps_ahead<M, R, B, H>(
     model: &mut M,
     updater: &mut Updater<R, M::Element>,
@@ -103,7 +106,7 @@ fn take_next<'b, M: Model, B: Batches<M::Element>>(
     Ok(batch)
 }
 
-/// A step that was begun.
+/// A step that has begun.
 #[derive(Clone, Copy)]
 struct Step {
     n_rows: usize,
@@ -129,7 +132,7 @@ impl Step {
     }
 }
 
-/// The steps whose losses nobody has waited for.
+/// The steps whose losses have not been read.
 struct Late {
     epoch: u64,
     steps: Vec<Step>,
@@ -142,7 +145,7 @@ impl Late {
         Late { epoch, steps, losses }
     }
 
-    /// Waits for the losses, in the order of the steps.
+    /// Reads the losses, in the order of the steps.
     fn settle<M: Model>(&mut self, model: &mut M, totals: &mut EpochTotals) -> Result<()> {
         if self.steps.is_empty() {
             return Ok(());
@@ -156,7 +159,7 @@ impl Late {
             .try_for_each(|(loss, of)| of.add(loss, None, self.epoch, totals))
     }
 
-    /// What came of something after these steps, unless one of them has failed.
+    /// The outcome of something after these steps, unless one of them has failed.
     fn first<M: Model, T>(
         &mut self,
         of: Result<T>,

@@ -1,4 +1,5 @@
-//! An updater whatever its rule is: what makes epochs, tells callbacks, and writes and reads files is compiled once for all rules.
+//! An updater without the type of its rule: code for epochs, callbacks and files is compiled once
+//! for all rules.
 
 use super::checkpoint::CheckpointError;
 use super::checkpoint::bytes::{self, PIECE};
@@ -11,7 +12,7 @@ use sparse_core::element::Float;
 use sparse_core::update_rules::{StateBlock, UpdateRule};
 use std::io;
 
-/// What callbacks see and files have of an [`Updater`]; what is not said here is said there.
+/// The interface of an [`Updater`] for callbacks and files; methods are documented there.
 pub(super) trait AnyUpdater<T: Float> {
     fn clock(&self) -> u64;
 
@@ -35,7 +36,7 @@ pub(super) trait AnyUpdater<T: Float> {
         n_steps: u64,
     ) -> Precision;
 
-    /// How many parameters it is for.
+    /// The number of its parameters.
     fn n_parameters(&self) -> usize;
 
     fn settings(&self) -> Vec<(String, String)>;
@@ -52,16 +53,17 @@ pub(super) trait AnyUpdater<T: Float> {
 
     fn knows_settled(&self, parameter: usize) -> bool;
 
-    /// Gives the bytes of the steps up to which the rows of a parameter are settled.
+    /// Passes on the bytes of the last steps of a parameter's rows.
     fn encode_settled(&self, parameter: usize, table: &Table<T>, take: Take<'_>) -> io::Result<()>;
 
-    /// The tensors of the states of a parameter: by the names of the rule, and by number where it has none.
+    /// The tensors of the states of a parameter: by the names of the rule, or by number if it has
+    /// none.
     fn state_names(&self, parameter: &str) -> Vec<String>;
 
     /// The shape of a state of a parameter: that of the parameter, or one number a row.
     fn state_shape(&self, shape: &[usize]) -> Vec<usize>;
 
-    /// Gives the bytes of one state of a parameter.
+    /// Passes on the bytes of one state of a parameter.
     fn encode_state(
         &self,
         parameter: usize,
@@ -72,7 +74,7 @@ pub(super) trait AnyUpdater<T: Float> {
 
     fn check_snapshot(&self, snapshot: &Snapshot) -> Result<()>;
 
-    /// Becomes what was saved, but for the states, which are then to be [read](Self::read_state).
+    /// Becomes the saved updater, except for the states, which are [read](Self::read_state) next.
     fn restore(
         &mut self,
         snapshot: Snapshot,
@@ -83,7 +85,7 @@ pub(super) trait AnyUpdater<T: Float> {
 
     fn weights_mut<'t>(&self, saved: &RecordSnapshot, table: &'t mut Table<T>) -> &'t mut [T];
 
-    /// Reads one state of a parameter from where it lies.
+    /// Reads one state of a parameter from its place.
     fn read_state(
         &mut self,
         parameter: usize,

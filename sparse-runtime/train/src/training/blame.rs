@@ -1,4 +1,5 @@
-//! What a loss that is not finite comes of, as far as its batch tells: the number of a sample, rather than the learning rate.
+//! The cause of a loss that is not finite, as far as its batch shows it: a number of a sample,
+//! rather than the learning rate.
 
 use super::TrainError;
 use crate::data::{Batch, Batches, Position};
@@ -15,8 +16,9 @@ struct Found {
     value: f64,
 }
 
-/// Names the number of the failed batch that is not finite, or whose square is not, in place of [`TrainError::Diverged`]; the largest of the batch
-/// where it is the first, `first`, of an updater that has made no step. Reads the batch once more; whatever goes wrong then leaves the error as it is.
+/// Names the number of the failed batch that is not finite, or whose square is not, in place of
+/// [`TrainError::Diverged`]. For the first step of an updater, `first`, it names the largest number
+/// of the batch. Reads the batch once more; a fault in that leaves the error as it is.
 #[cold]
 #[inline(never)]
 pub(super) fn blame<M: Model, B: Batches<M::Element>>(
@@ -61,7 +63,7 @@ fn is_beyond<T: Float>(number: f64) -> bool {
     !T::of(number).is_finite()
 }
 
-/// The first number of a batch that is not finite, else the largest.
+/// The first number of a batch that is not finite, otherwise the largest.
 fn largest<M: Model>(batch: &M::Batch<'_>) -> Option<Found> {
     let mut largest: Option<Found> = None;
     for (index, info) in M::INPUTS.iter().enumerate() {

@@ -1,28 +1,29 @@
-//! Batches that a model computes without learning, in order; of a model that takes batches the next one while the last one is computed.
+//! Evaluation batches: computed without learning, in order. A model that takes batches takes the
+//! next one while the last one is computed.
 
 use crate::data::{Batch, Batches, DataSource};
 use crate::error::Result;
 use crate::model::Model;
 
-/// Whoever looks at batches and their outputs.
+/// Receives batches and their outputs.
 pub(super) trait Reader<M: Model> {
-    /// What is kept of a batch until its outputs are there.
+    /// The part of a batch that is kept until its outputs are there.
     type Noted;
 
-    /// Sees a batch, which is valid until the next one is read.
+    /// Receives a batch, which is valid until the next one is read.
     fn note<'b, B: Batch<'b, M::Element>>(&mut self, batch: &B) -> Result<Self::Noted>;
 
-    /// Sees the outputs of a batch, with the loss, if that is computed.
+    /// Receives the outputs of a batch, with the loss, if that is computed.
     fn read(&mut self, model: &M, noted: Self::Noted, loss: f64) -> Result<()>;
 }
 
-/// Computes all batches that are left: with `labels` losses and outputs, else outputs. Of data [in
-/// sequence](DataSource::IN_SEQUENCE) each batch reads the states that the one before it leaves;
-/// after the last one they are what they were before the first.
+/// Computes all remaining batches: with `labels` losses and outputs, otherwise outputs. With data
+/// [in sequence](DataSource::IN_SEQUENCE) each batch reads the states that the previous one leaves.
+/// After the last one they are as before the first.
 ///
 /// # Errors
 ///
-/// What is wrong with a batch, after what is wrong with those before it, and what the reader says.
+/// A fault of a batch, after those of earlier batches, and errors of the reader.
 pub(super) fn evaluate<M: Model, S: DataSource<M::Element>, R: Reader<M>>(
     model: &mut M,
     batches: &mut S::Batches<'_>,
@@ -38,7 +39,7 @@ pub(super) fn evaluate<M: Model, S: DataSource<M::Element>, R: Reader<M>>(
     evaluated
 }
 
-/// Computes batches, each with the states that the one before it leaves.
+/// Computes batches, each with the states that the previous one leaves.
 fn evaluate_carrying<M: Model, B: Batches<M::Element>, R: Reader<M>>(
     model: &mut M,
     batches: &mut B,
@@ -72,7 +73,7 @@ fn restore<M: Model>(model: &mut M, states: &[(usize, Vec<M::Element>)]) {
     }
 }
 
-/// Computes batches that have nothing to do with each other.
+/// Computes batches that do not depend on each other.
 fn evaluate_apart<M: Model, B: Batches<M::Element>, R: Reader<M>>(
     model: &mut M,
     batches: &mut B,

@@ -1,4 +1,4 @@
-//! Data that a model is evaluated on while it is trained.
+//! Evaluation of a model during training.
 
 use super::report::ScoreReport;
 use super::score::score_on;
@@ -8,26 +8,30 @@ use crate::metric::Metric;
 use crate::model::Model;
 use sparse_core::element::Float;
 
-/// What a [`Trainer`](super::Trainer) evaluates on after every epoch: nothing, a source, or perhaps a source; or, with an
-/// [`evaluate`](Self::evaluate) of your own, whatever you want to know of the model then.
+/// The evaluation of a [`Trainer`](super::Trainer) after every epoch: none, a source, or an
+/// `Option` of one; or your own [`evaluate`](Self::evaluate), which may compute anything about the
+/// model.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no data to evaluate a model of `{T}` on",
     note = "give a reference to a data set of the element type of the model: `.evaluation(&data)`; \
             one of another element type becomes one by `data.cast::<{T}>()?`"
 )]
 pub trait Evaluation<T: Float> {
-    /// Whether reports have the metrics of the trainer, all of them and no others: then a callback that
-    /// [watches](super::Callback::watches) another one is an error before the first step, and not after the first epoch.
+    /// Whether reports have exactly the metrics of the trainer. A callback that
+    /// [watches](super::Callback::watches) another one is then an error before the first step, and
+    /// not after the first epoch.
     const BY_TRAINER: bool = false;
 
     /// The source.
     type Source: DataSource<T>;
 
-    /// The source, if there is one. It is compared with what the model declares before the first step.
+    /// The source, if there is one. It is checked against the model's declarations before the first
+    /// step.
     fn source(&self) -> Option<&Self::Source>;
 
-    /// What the epoch's report tells, of the parameters after the epoch: by default the [`score()`](super::score()) on the source, by the trainer's
-    /// `metrics`, `rows_at_a_time`. What it takes does not count as training.
+    /// The report of an epoch, for the parameters after it: by default the
+    /// [`score()`](super::score()) on the source, by the trainer's `metrics`, `rows_at_a_time`. Its
+    /// time does not count as training.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Threads that train one model at once, without locks.
+//! Hogwild: threads that train one model at once, without locks.
 
 use super::blame::blame;
 use super::callback::{State, check_finite, parameter_reports};
@@ -26,7 +26,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
-/// How [`Trainer::fit_hogwild`] divides the rows of an epoch among threads, and what they keep to themselves.
+/// How [`Trainer::fit_hogwild`] divides the samples of an epoch among threads, and which table rows
+/// each thread copies.
 ///
 /// ```
 /// use sparse_runtime::training::Hogwild;
@@ -46,18 +47,20 @@ impl Hogwild {
         Hogwild { threads, hot_rows: 0, merge_every: 64 }
     }
 
-    /// Copies, for each thread, of up to so many rows that the data names most often, as its first rows tell; 0 by default. Where ids follow a
-    /// power law, most steps update the same few rows, which otherwise go from cache to cache: then `hot_rows(4096).merge_every(256)` is a
-    /// good beginning. A power of two is used best; of rows that one place in a map is for, the one
-    /// named most often has it. Training refuses more than 2²⁴.
+    /// The number of hot table rows that each thread copies: those that the first samples name most
+    /// often; 0 by default. Where ids follow a power law, most steps update the same few rows,
+    /// which otherwise go from cache to cache. `hot_rows(4096).merge_every(256)` is then a good
+    /// start. A power of two uses the map best: of rows with the same place in it, the most
+    /// frequent one is copied. Training refuses more than 2²⁴.
     #[must_use]
     pub fn hot_rows(mut self, hot_rows: usize) -> Self {
         self.hot_rows = hot_rows;
         self
     }
 
-    /// After how many rows of data a thread adds up its changes to copies, those of hot rows and of parameters with dense gradients, with those of
-    /// the others; 64 by default. More rows cost less time, and loss: threads learn from older copies.
+    /// The number of samples after which a thread adds its changes to copies (hot rows, and
+    /// parameters with dense gradients) to those of the others; 64 by default. A larger number
+    /// costs less time and more loss: threads learn from older copies.
     #[must_use]
     pub fn merge_every(mut self, rows: usize) -> Self {
         self.merge_every = rows;
@@ -66,22 +69,28 @@ impl Hogwild {
 }
 
 impl<R: UpdateRule, E> Trainer<'_, R, E> {
-    /// Trains a model on several threads that make steps of one row each on the same weights, without waiting for each other, from its present
-    /// parameters and with fresh optimizer state: Hogwild.
+    /// Trains a model on several threads that make steps of single samples on shared weights
+    /// without locks (Hogwild), from its present parameters and with fresh optimizer state.
     ///
-    /// **The result differs from run to run**: a step may read weights that another thread is about to change, and what two threads add to one
-    /// weight at once may be lost in part. It is for models whose one parameter with a row_sparse gradient is multiplied with a csr input, in
-    /// a step that is one loop, and rules that leave rows alone which a step does not touch (SGD without momentum and penalties,
-    /// AdaGrad; others with [`LazyUpdate::Touched`]). Each thread has copies of parameters with dense gradients, whose states are its own, and of
-    /// [hot rows](Hogwild::hot_rows).
+    /// **The result differs from run to run**: a step may read weights that another thread is about
+    /// to change, and of two additions to one weight at once one may be lost in part.
     ///
-    /// A [schedule](Trainer::schedule) by step counts the steps of a thread as many times as there are threads, and its rate is set before each step, which
-    /// takes longer than steps at one rate.
+    /// - The model has one parameter with a row_sparse gradient, multiplied with a csr input, in a
+    ///   step that is one loop.
+    /// - The rule leaves untouched table rows alone: SGD without momentum and penalties, AdaGrad;
+    ///   others with [`LazyUpdate::Touched`].
+    /// - Each thread has copies of parameters with dense gradients, whose states are its own, and
+    ///   of [hot rows](Hogwild::hot_rows).
     ///
-    /// Whether it is faster than [`fit`](Self::fit) depends on rule and data: with ids that follow a power law, two threads take longer than one
-    /// unless they have copies of [hot rows](Hogwild::hot_rows). `benches/RESULTS.md` has times and losses.
+    /// A [schedule](Trainer::schedule) by step counts the steps of a thread times the number of
+    /// threads. Its rate is set before each step, which takes longer than steps at one rate.
     ///
-    /// Metrics are those of the evaluation; callbacks are told of epochs. The loss is that of rows as each thread found them.
+    /// The gain over [`fit`](Self::fit) depends on rule and data: with ids that follow a power law,
+    /// two threads take longer than one unless they have copies of [hot rows](Hogwild::hot_rows).
+    /// `benches/RESULTS.md` has times and losses.
+    ///
+    /// Metrics are those of the evaluation; callbacks are called after epochs. The loss is that of
+    /// the samples as each thread saw them.
     ///
     /// ```
     /// use sparse_core::update_rules::AdaGrad;
@@ -97,11 +106,12 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     /// # Errors
     ///
     /// As [`fit`](Self::fit). [`TrainError::Threads`], [`TrainError::HotRows`], and
-    /// [`TrainError::ThreadNotStarted`] where the system gives no thread more.
-    /// [`TrainError::NotHogwild`] for what threads cannot share, a batch size other than 1, and
-    /// data of which the number of rows
-    /// is not known; [`OptimizerError::NotShared`](crate::optimizer::OptimizerError::NotShared) where the step of the model is another kind of loop.
-    /// The error of a thread ends all; the parameters are as the steps made so far left them.
+    /// [`TrainError::ThreadNotStarted`] where the system starts no more threads.
+    /// [`TrainError::NotHogwild`] for anything that threads cannot share, a batch size other than
+    /// 1, and data with an unknown number of samples.
+    /// [`OptimizerError::NotShared`](crate::optimizer::OptimizerError::NotShared) where the step of
+    /// the model is another kind of loop. The error of a thread ends all; the parameters are as the
+    /// steps so far left them.
     pub fn fit_hogwild<M, S>(
         &mut self,
         model: &mut M,
@@ -122,28 +132,28 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     }
 }
 
-/// What a run keeps from epoch to epoch.
+/// State of a run that lives from epoch to epoch.
 struct Run<R: UpdateRule, M: Model> {
     hogwild: Hogwild,
     options: BatchOptions,
     schedule: Schedule,
     rate: f64,
     epochs: u64,
-    /// The parameter that threads share.
+    /// The shared parameter.
     parameter: usize,
     hot: HotRows,
-    /// The updater of the first has the states of the shared table.
+    /// The first updater has the states of the shared table.
     threads: Vec<Worker<R, M>>,
 }
 
-/// What a thread has to itself.
+/// State of one thread.
 struct Worker<R: UpdateRule, M: Model> {
-    /// A model whose shared table is left alone.
+    /// A model whose shared table is unused.
     model: M,
     updater: Updater<Racing<R>, M::Element>,
 }
 
-/// What callbacks see.
+/// The view for callbacks.
 struct AfterEpoch<'m, M> {
     model: &'m mut M,
     n_steps: u64,
@@ -281,7 +291,7 @@ impl<R: UpdateRule, M: Model + Send> Run<R, M> {
         Ok(())
     }
 
-    /// One epoch, after which the model has what the threads have come to, also where one of them has failed.
+    /// One epoch. Afterwards the model has the threads' results, also where one of them has failed.
     fn epoch<S: DataSource<M::Element> + Sync>(
         &mut self,
         model: &mut M,
@@ -345,11 +355,11 @@ impl<R: UpdateRule, M: Model + Send> Run<R, M> {
     }
 }
 
-/// What threads know of an epoch.
+/// Settings of an epoch, for its threads.
 struct Pass<'p> {
     epoch: u64,
     options: &'p BatchOptions,
-    /// Where the rate changes by step, with the rule's own.
+    /// Present where the rate changes by step, with the rule's own rate.
     schedule: Option<(&'p Schedule, f64)>,
     n_threads: u64,
     merge_every: usize,
@@ -357,7 +367,7 @@ struct Pass<'p> {
 }
 
 impl Pass<'_> {
-    /// A step for each of a thread's rows of the epoch.
+    /// A step for each sample of a thread's part of the epoch.
     fn run<R: UpdateRule, M: Model, S: DataSource<M::Element>>(
         &self,
         model: &mut M,
@@ -413,7 +423,7 @@ fn table_of<M: Model>(model: &mut M, parameter: usize) -> Result<&mut Table<M::E
     found.ok_or(ModelError::NoParameter { model: M::NAME, index: parameter, known }.into())
 }
 
-/// A model with the same parameters, but for one, which is zero: no page of it is mapped.
+/// A model with the same parameters, except one, which is zero: no page of it is mapped.
 fn replica<M: Model>(model: &M, zero: usize) -> Result<M> {
     let parameters = model.parameters();
     M::from_tables(model.dims().clone(), &mut |name, shape| {
@@ -425,7 +435,8 @@ fn replica<M: Model>(model: &M, zero: usize) -> Result<M> {
     })
 }
 
-/// The rows that the first rows of data name most often, the most frequent first. O(entries of these).
+/// The table rows that the first samples name most often, by descending frequency. O(entries of
+/// these).
 fn hot_rows<M: Model, S: DataSource<M::Element>>(
     model: &M,
     data: &S,
@@ -433,7 +444,7 @@ fn hot_rows<M: Model, S: DataSource<M::Element>>(
     parameter: usize,
     at_most: usize,
 ) -> Result<HotRows> {
-    /// So many rows tell.
+    /// The number of samples that are counted.
     const ROWS: usize = 2048;
     if at_most == 0 {
         return Ok(HotRows::default());

@@ -1,4 +1,4 @@
-//! Numbers of reports in JSON, which has no word for those that are not finite.
+//! Numbers in JSON reports: names for those that are not finite.
 
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;

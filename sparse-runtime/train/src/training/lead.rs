@@ -1,4 +1,5 @@
-//! Who evaluates, reports and tells callbacks of a run whose steps are made elsewhere: by threads that share a model, or by workers.
+//! The coordinator of a run whose steps are made elsewhere, by Hogwild threads or by workers: it
+//! evaluates, reports and calls callbacks.
 
 use super::EpochTotals;
 use super::callback::{Moment, State, is_due, replay, states};
@@ -12,18 +13,18 @@ use crate::error::Result;
 use crate::model::Model;
 use std::ops::ControlFlow;
 
-/// A run that is led, between two steps.
+/// A coordinated run, between two steps.
 pub(super) trait Led<M>: State {
-    /// The model, where all parameters are up to date: after an epoch.
+    /// The model, whose parameters are all up to date: after an epoch.
     fn model(&mut self) -> &mut M;
 }
 
-/// Who is told by the run.
+/// Receives the events of a run.
 pub(super) trait Leader<M> {
     /// Whether the run is to end.
     fn is_stopped(&self) -> bool;
 
-    /// Whether [`batch`](Self::batch) is to be called after so many batches of an epoch.
+    /// Whether [`batch`](Self::batch) is called after this number of batches of an epoch.
     fn is_due(&self, n_batches: u64) -> bool;
 
     /// Between two batches.
@@ -38,7 +39,7 @@ pub(super) trait Leader<M> {
     fn epoch(&mut self, run: &mut dyn Led<M>, done: Epoch) -> Result<ControlFlow<()>>;
 }
 
-/// What an epoch came to.
+/// The outcome of an epoch.
 pub(super) struct Epoch {
     pub(super) epoch: u64,
     pub(super) totals: EpochTotals,
@@ -46,7 +47,7 @@ pub(super) struct Epoch {
     pub(super) seconds: f64,
 }
 
-/// A trainer that leads, whatever its rule.
+/// A trainer as coordinator, without the type of its rule.
 struct Lead<'t, 'a, E> {
     plan: &'t mut Plan<'a>,
     evaluation: &'t E,
@@ -56,8 +57,8 @@ struct Lead<'t, 'a, E> {
 }
 
 impl Plan<'_> {
-    /// Trains by `run`, which has begun as `made` says and tells the leader of what it does: epochs are evaluated and reported, and callbacks are
-    /// told. `rule` is the name of the rule.
+    /// Trains by `run`, which starts as `made` says and reports its events: epochs are evaluated
+    /// and reported, and callbacks are called. `rule` is the name of the rule.
     pub(super) fn leading<M, E>(
         &mut self,
         evaluation: &E,
@@ -82,7 +83,7 @@ impl Plan<'_> {
 }
 
 impl<E> Lead<'_, '_, E> {
-    /// Tells everybody of the end of the run, where it ends here.
+    /// Tells all callbacks that the run ends, if it ends here.
     fn flow(&mut self, ends: bool, run: &dyn State) -> Result<ControlFlow<()>> {
         if ends || self.is_stopped {
             let moment = Moment::new(&self.made, run);

@@ -9,20 +9,22 @@ use crate::model::{InputInfo, InputRole, Model, Scores};
 use sparse_core::element::Float;
 use std::borrow::Cow;
 
-/// Metrics at work: the first output of a model against its first label that is no weight, without the rows of padding.
+/// Metrics of the first output of a model against its first label that is not a weight, without
+/// padding.
 pub(super) struct Measure {
     names: Vec<&'static str>,
     accumulators: Vec<Box<dyn Accumulator>>,
-    /// The position of the label among the model's inputs, and whether it holds numbers rather than ids.
+    /// The position of the label among the model's inputs, and whether it holds numbers rather than
+    /// ids.
     label: (usize, bool),
-    /// The position of the label that weighs rows, where the model declares one.
+    /// The position of the label that weighs samples, if the model declares one.
     weight: Option<usize>,
     widened: Widened,
 }
 
-/// What a batch is measured by, without its outputs and the rows of padding.
+/// Labels and weights of a batch, without its outputs and the rows of padding.
 pub(super) struct Noted<T: Float> {
-    /// Those of padding too.
+    /// Including those of padding.
     n_rows: usize,
     labels: NotedLabels<T>,
     weights: Option<Dense<T>>,
@@ -34,7 +36,7 @@ enum NotedLabels<T: Float> {
 }
 
 impl Measure {
-    /// For a model; nothing to measure is fine for any.
+    /// Metrics for a model; an empty list fits any model.
     pub(super) fn new<M: Model>(metrics: &[Box<dyn Metric>]) -> Result<Self> {
         let is_label = |input: &InputInfo| input.role == InputRole::Label;
         let is_weight =
@@ -55,13 +57,13 @@ impl Measure {
         })
     }
 
-    /// True if there is nothing to measure.
+    /// True without metrics.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.accumulators.is_empty()
     }
 
-    /// Takes in a batch whose outputs the model has just computed.
+    /// Adds a batch whose outputs the model has just computed.
     #[inline]
     pub(super) fn update<'b, M: Model, B: Batch<'b, M::Element>>(
         &mut self,
@@ -78,7 +80,8 @@ impl Measure {
         self.widened.update(predicted, labels, weights, &mut self.accumulators)
     }
 
-    /// What a batch is measured by, to be kept until its outputs are there. `None` where there is nothing to measure.
+    /// Labels and weights of a batch, to be kept until its outputs are there. `None` without
+    /// metrics.
     pub(super) fn note<'b, T: Float, B: Batch<'b, T>>(
         &self,
         batch: &B,
@@ -97,7 +100,7 @@ impl Measure {
         Ok(Some(Noted { n_rows: batch.n_rows(), labels, weights }))
     }
 
-    /// Takes in a batch that was noted, whose outputs the model has.
+    /// Adds a noted batch, whose outputs the model has.
     pub(super) fn update_noted<M: Model>(
         &mut self,
         model: &M,
@@ -136,12 +139,12 @@ impl Measure {
         }
     }
 
-    /// What each metric has seen.
+    /// The state of each metric.
     pub(super) fn states(&self) -> Vec<Vec<f64>> {
         self.accumulators.iter().map(|accumulator| accumulator.numbers()).collect()
     }
 
-    /// Goes on from what [`states`](Self::states) gave for the same metrics; from the start where there is nothing.
+    /// Continues from the [`states`](Self::states) of the same metrics; from the start without any.
     pub(super) fn restore(&mut self, states: &[Vec<f64>]) -> Result<()> {
         if states.is_empty() {
             return Ok(());
@@ -159,11 +162,11 @@ impl Measure {
         Ok(())
     }
 
-    /// Names and values, of `data`, and a fresh start.
+    /// Names and values, for `data`, and a fresh start.
     ///
     /// # Errors
     ///
-    /// [`TrainError::NoValue`] for the first metric that has none.
+    /// [`TrainError::NoValue`] for the first metric without a value.
     pub(super) fn take(&mut self, data: &'static str) -> Result<Vec<Measured>, TrainError> {
         let values = self.take_values().map(|(metric, value)| match value {
             Ok(value) => Ok((Cow::Borrowed(metric), value)),
@@ -191,8 +194,8 @@ impl Measure {
 /// A metric by its name, and its value.
 pub(super) type Measured = (Cow<'static, str>, f64);
 
-/// What metrics see of the first `n_real` rows of a batch of `n_rows`: the first output of a model that has just computed it, or the scores that it
-/// is a link of.
+/// The input of metrics for the first `n_real` samples of a batch of `n_rows`: the first output of
+/// a model that has just computed it, or the scores of which it is a link.
 fn predicted<M: Model>(
     model: &M,
     n_rows: usize,
@@ -207,8 +210,8 @@ fn predicted<M: Model>(
     })
 }
 
-/// The first output of a model that has just computed its outputs for a batch, if it is dense and has a row
-/// for each row of the batch.
+/// The first output of a model that has just computed its outputs for a batch, if it is dense and
+/// has a row for each sample of the batch.
 pub(super) fn first_output<'m, M: Model>(
     model: &'m M,
     n_rows: usize,

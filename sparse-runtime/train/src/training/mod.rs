@@ -1,6 +1,6 @@
 //! Training: epochs, evaluation, predictions, progress, checkpoints.
 //!
-//! [`Trainer`] is the way in. What it is made of is public as well, for loops of one's own: [`fit_epoch`],
+//! [`Trainer`] is the entry point. Its parts are public too, for your own loops: [`fit_epoch`],
 //! [`score()`], [`predict`]. [`checkpoint`] saves and loads.
 
 mod ahead;

@@ -1,4 +1,4 @@
-//! The loss of a batch that is filled up, over the samples that are not copies.
+//! The loss of a padded batch over the samples that are not copies.
 
 use super::settled_copy::SettledCopy;
 use crate::data::{Batch, Part};
@@ -7,13 +7,15 @@ use crate::model::{Extent, Model};
 use crate::optimizer::Updater;
 use sparse_core::update_rules::UpdateRule;
 
-/// The mean loss over the samples of a batch that repeat no earlier ones, at the present parameters: what the epoch counts in place of the loss of the
-/// step, which is the mean over all rows of the batch. `None` of a batch without padding, and of a model whose batches all have as many rows.
+/// The mean loss over the samples of a batch that repeat no earlier ones, at the present
+/// parameters. The epoch counts it in place of the loss of the step, which is the mean over the
+/// whole batch. `None` for a batch without padding, and for a model whose batches all have a fixed
+/// size.
 ///
-/// It is computed on a [copy](SettledCopy) of the rows that the batch reads, so that the step has
-/// the bits that it has without: two runs of missed steps, made one after the other, have other
-/// last bits than all of them together. Where there is no memory for a copy, and of a model that
-/// computes elsewhere, all rows of the model are brought up to date for it. O(loss of the batch).
+/// It is computed on a [copy](SettledCopy) of the table rows that the batch reads, so that the step
+/// keeps its bits: two catch-ups, one after the other, round differently from one. Where there is
+/// no memory for a copy, and for a model that computes elsewhere, all table rows of the model are
+/// caught up for it. O(loss of the batch).
 ///
 /// # Errors
 ///
@@ -44,7 +46,7 @@ where
     model.loss(&bound).map(Some)
 }
 
-/// Whether the number of rows of a batch is fixed in the source.
+/// Whether the source fixes the number of samples of a batch.
 pub(super) fn has_fixed_batches<M: Model>() -> bool {
     let mut inputs = M::INPUTS.iter();
     inputs.any(|input| matches!(input.shape.first(), Some(Extent::Constant(_))))

@@ -1,4 +1,4 @@
-//! The places in an epoch where a hook looks: before a step, and between two steps.
+//! The points of an epoch at which a hook is called: before a step, and between two steps.
 
 use super::epoch::ROWS_A_CALL;
 use super::{BatchHook, EpochTotals};
@@ -9,21 +9,21 @@ use crate::optimizer::Updater;
 use sparse_core::update_rules::UpdateRule;
 use std::ops::ControlFlow;
 
-/// When a hook wants to look within an epoch.
+/// The next calls of a hook within an epoch.
 pub(super) struct Pauses {
     epoch: u64,
-    /// The batch that the totals count from.
+    /// The batch from which the totals count.
     first_batch: u64,
-    /// The steps until then.
+    /// The steps until the next pause.
     left: u64,
-    /// The steps before the one whose batch is looked at before it.
+    /// The steps before the next call before a step.
     to_check: u64,
-    /// Whether gradients of the last of these are looked at, so that it is made by itself.
+    /// Whether the pause reads the gradients of the last batch, which is then a step by itself.
     sees_gradients: bool,
 }
 
 impl Pauses {
-    /// From a batch on, before which the epoch came to `totals`.
+    /// From a batch on, before which the epoch had `totals`.
     #[inline]
     pub(super) fn new<M: Model>(
         start: Position,
@@ -42,7 +42,7 @@ impl Pauses {
         pauses
     }
 
-    /// When the next one is.
+    /// Finds the next pause.
     #[inline]
     fn plan<M: Model>(&mut self, totals: &EpochTotals, hook: &impl BatchHook<M>) {
         self.left = hook.steps_to_pause(totals).max(1);
@@ -51,12 +51,12 @@ impl Pauses {
             .is_some_and(|n_batches| hook.sees_gradients(&EpochTotals { n_batches, ..*totals }));
     }
 
-    /// Whether a hook looks after the next step.
+    /// Whether the hook is called after the next step.
     pub(super) fn is_next(&self) -> bool {
         self.left <= 1
     }
 
-    /// After a step at whose end nobody looks.
+    /// After a step without a call.
     pub(super) fn pass(&mut self) {
         self.left -= 1;
         self.to_check = self.to_check.saturating_sub(1);
@@ -67,7 +67,7 @@ impl Pauses {
         self.epoch
     }
 
-    /// The steps of one row that one call may make.
+    /// The number of steps of one sample that one call may make.
     #[inline]
     pub(super) fn steps_a_call(&self) -> usize {
         let apart = u64::from(self.sees_gradients && self.left > 1);
@@ -75,7 +75,7 @@ impl Pauses {
         (self.left - apart).min(to_check).min(ROWS_A_CALL as u64) as usize
     }
 
-    /// Before a step, or a call that makes one for each row of the batch.
+    /// Before a step, or a call that makes one for each sample of the batch.
     #[inline]
     pub(super) fn before<'b, M: Model, R: UpdateRule, B: Batch<'b, M::Element>>(
         &mut self,
@@ -93,7 +93,7 @@ impl Pauses {
         }
     }
 
-    /// After some steps, the last of them on `batch`, with what the epoch has come to.
+    /// After some steps, the last of them on `batch`, with the totals of the epoch.
     #[inline]
     pub(super) fn after<M: Model, R: UpdateRule>(
         &mut self,
@@ -112,7 +112,7 @@ impl Pauses {
         self.pause(batch, model, updater, totals, hook)
     }
 
-    /// Where the hook looks.
+    /// Calls the hook.
     #[cold]
     fn pause<M: Model, R: UpdateRule>(
         &mut self,

@@ -13,8 +13,8 @@ use std::ops::Range;
 /// The most samples of a batch that are checked: the first ones.
 const MOST_SAMPLES: usize = 1 << 16;
 
-/// Weights of more bytes make a large model. The check maps a page for each row that it reads, in
-/// the worst case as many bytes as the weights have.
+/// Weights of more bytes make a large model. The check maps a page for each table row that it
+/// reads, in the worst case as many bytes as the weights have.
 const LARGE_MODEL: usize = 1 << 28;
 
 /// The most samples that are checked of a large model.
@@ -23,7 +23,7 @@ const MOST_SAMPLES_OF_LARGE: usize = 256;
 /// The samples that are checked where each is a step of its own.
 const STEPS: usize = 32;
 
-/// The most rows of a parameter that are checked.
+/// The most table rows of a parameter that are checked.
 const MOST_ROWS: usize = 4096;
 
 /// An epoch of fewer batches is checked only if its number, from 1 on, is a power of two.
@@ -35,7 +35,7 @@ const FACTOR: u64 = 4;
 /// The number of batches that such an epoch is taken to have.
 const UNKNOWN: u64 = 1000;
 
-/// The most steps over which what is rounded away adds up.
+/// The most steps over which lost digits add up.
 const MOST_STEPS: u64 = 1_000_000;
 
 /// The checks of a run, and their warnings. They are made before a step, on a model of their own:
@@ -85,18 +85,18 @@ impl<'w> Checks<'w> {
         self.is_due = self.is_possible && !has_all && (is_long || (epoch + 1).is_power_of_two());
     }
 
-    /// Notes how many batches an epoch has had, for the next one.
+    /// Records the number of batches of an epoch, for the next one.
     pub(super) fn end_epoch(&mut self, n_batches: u64) {
         self.n_batches = Some(n_batches);
     }
 
-    /// The batches of an epoch, where their number is known or taken to be so.
+    /// The batches of an epoch, if their number is known or assumed.
     pub(super) fn batches_of(n_batches: Option<u64>) -> u64 {
         n_batches.unwrap_or(UNKNOWN)
     }
 
-    /// After how many more batches the next one is checked, if any is, of an epoch that has come to
-    /// `n_batches`: the one in the middle, where steps are neither the first nor, at a rate that
+    /// The number of batches until the next checked one, if any, in an epoch with `n_batches` so
+    /// far. It is the one in the middle, where steps are neither the first nor, at a rate that
     /// falls to zero, the last.
     pub(super) fn steps_until(&self, n_batches: u64) -> u64 {
         let next = match self.n_batches {
@@ -111,8 +111,8 @@ impl<'w> Checks<'w> {
         next.map_or(u64::MAX, |next| next - n_batches)
     }
 
-    /// Checks the batch that comes next; `by_rows` where each of its samples is a step. What is
-    /// wrong with it, the step itself says.
+    /// Checks the next batch; `by_rows` where each of its samples is a step. Faults of the batch
+    /// are left to the step itself.
     pub(super) fn check<'b, M: Model, B: BatchSource<'b, M::Element>>(
         &mut self,
         model: &M,
@@ -132,7 +132,7 @@ impl<'w> Checks<'w> {
         }
     }
 
-    /// What the next step makes of the rows of each parameter.
+    /// The effect of the next step on the rows of each parameter.
     fn look<'b, M: Model, B: BatchSource<'b, M::Element>>(
         &self,
         model: &M,
@@ -172,8 +172,8 @@ impl<'w> Checks<'w> {
     }
 }
 
-/// Counts the rows of a parameter that have a gradient in `copy`, by what the next step of `model`
-/// makes of them.
+/// Counts the table rows of a parameter that have a gradient in `copy`, by the effect of the next
+/// step of `model`.
 fn precision<M: Model>(
     copy: &mut M,
     model: &M,

@@ -10,15 +10,16 @@ use crate::model::Model;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes the dense outputs of a model for every row of some data: a line a row, in order, with the numbers of all outputs, in the
-/// order of declaration, separated by tabs. Labels are not needed. Numbers are written with as many digits as tell them apart.
+/// Writes the dense outputs of a model for every sample: a line a sample, in order, with the
+/// numbers of all outputs, in the order of declaration, separated by tabs. Labels are not needed.
+/// Numbers have the shortest digits that distinguish them.
 ///
-/// `batch_size` rows are computed at a time. Where data streams, memory is that of a batch.
+/// `batch_size` samples are computed at a time. For streamed data, memory is that of a batch.
 ///
 /// # Errors
 ///
-/// [`TrainError::Write`]; [`TrainError::Output`] if there is no output that is dense and has a row for each row of a batch; and whatever
-/// data and model report.
+/// [`TrainError::Write`]; [`TrainError::Output`] if no output is dense with a row for each sample
+/// of a batch; and any error of data and model.
 pub fn write_predictions<M, S>(
     model: &mut M,
     data: &S,
@@ -33,11 +34,11 @@ where
         .map_err(|error| TrainError::Write { problem: error.to_string() }.into())
 }
 
-/// [`write_predictions`] to a file, which is replaced as a whole or not at all.
+/// [`write_predictions`] to a file, which is replaced atomically.
 ///
 /// # Errors
 ///
-/// As [`write_predictions`]; then the file is as it was.
+/// As [`write_predictions`]; the file is unchanged then.
 pub fn save_predictions<M, S>(
     model: &mut M,
     data: &S,
@@ -51,7 +52,7 @@ where
     save(path.as_ref(), |writer| write_all(model, data, batch_size, writer))
 }
 
-/// Replaces a file by what is written, as a whole or not at all.
+/// Replaces a file atomically by the written text.
 fn save(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<io::Result<()>>) -> Result<()> {
     let mut failed = None;
     let written = replace_file(path, |writer| match write(writer) {
@@ -69,7 +70,8 @@ fn save(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<io::Result<()>
     })
 }
 
-/// [`write_predictions`], each line changed before it is written: cut to a range, or turned into a name. `change` has a line without its end.
+/// [`write_predictions`] with a change of each line before it is written: clipped to a range, or
+/// turned into a name. `change` gets a line without its end.
 ///
 /// # Errors
 ///
@@ -88,7 +90,7 @@ where
     write_predictions(model, data, batch_size, &mut Changed::new(writer, change))
 }
 
-/// [`save_predictions`], each line changed before it is written, as by [`write_changed_predictions`].
+/// [`save_predictions`] with a change of each line, as in [`write_changed_predictions`].
 ///
 /// # Errors
 ///
@@ -109,7 +111,7 @@ where
     })
 }
 
-/// A writer of lines, each of which is changed.
+/// A writer that changes each line.
 struct Changed<'w> {
     writer: &'w mut dyn Write,
     change: &'w mut dyn FnMut(&mut String),
@@ -143,7 +145,7 @@ impl Write for Changed<'_> {
     }
 }
 
-/// The outer error is that of data and model, the inner one the writer's.
+/// The outer error is that of data and model, the inner one that of the writer.
 fn write_all<M, S>(
     model: &mut M,
     data: &S,
@@ -169,12 +171,12 @@ where
 struct Written<'w> {
     writer: &'w mut dyn Write,
     text: String,
-    /// What the writer said.
+    /// The writer's error.
     failed: Option<io::Error>,
 }
 
 impl<M: Model> Reader<M> for Written<'_> {
-    /// The rows of a batch, and how many of them are padding.
+    /// The samples of a batch, and how many of them are padding.
     type Noted = [usize; 2];
 
     fn note<'b, B: Batch<'b, M::Element>>(&mut self, batch: &B) -> Result<[usize; 2]> {

@@ -1,11 +1,14 @@
-//! Training with rules that correct gradients: snapshots, mean gradients, and epochs of corrected steps.
+//! Variance reduction (SVRG, SAGA): snapshots, mean gradients, and epochs of corrected steps.
 //!
-//! A pass that gathers the mean is an epoch like any other, in which a step adds its gradient to the mean beside each weight instead of
-//! updating the weight. Then there are two ways to the difference of the gradient and the old gradient:
+//! A pass that gathers the mean is an epoch like any other, in which a step adds its gradient to
+//! the mean beside each weight and does not update the weight. There are two ways to the difference
+//! of the gradient and the old gradient:
 //!
-//! - of a [generalised linear](Model::corrects_scores) model, the derivatives of each sample's loss by its scores are
-//!   [kept](crate::optimizer::Samples), and the fused step subtracts them; data whose length is not known is read once to count it;
-//! - of any other, the gradient of each batch is computed twice, at the parameters and at those of the snapshot.
+//! - For a [generalised linear](Model::corrects_scores) model, the derivatives of each sample's
+//!   loss by its scores are [kept](crate::optimizer::Samples), and the fused step subtracts them.
+//!   Data of unknown length is read once to count it.
+//! - For any other model, the gradient of each batch is computed twice, at the parameters and at
+//!   those of the snapshot.
 
 use super::TrainError;
 use super::blame::blame;
@@ -21,28 +24,30 @@ use crate::parameter_memory::Table;
 use sparse_core::update_rules::{Correction, UpdateRule, VarianceReduction};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// What a run with a rule that corrects gradients keeps from epoch to epoch, beside what its updater does.
+/// State that a run with a rule that corrects gradients keeps from epoch to epoch, beside that of
+/// its updater.
 pub(super) struct Reduced<'d, M: Model, S: DataSource<M::Element>> {
     data: &'d S,
     options: BatchOptions,
-    /// The samples, where derivatives are kept for each.
+    /// The samples, if derivatives are kept for each.
     n_samples: Option<usize>,
-    /// The [fingerprint](DataSource::fingerprint) of the data, which a mean gradient is of.
+    /// The [fingerprint](DataSource::fingerprint) of the data to which the mean gradient belongs.
     fingerprint: Option<u64>,
     method: VarianceReduction,
-    /// The model at the snapshot, where old gradients are computed anew.
+    /// The model at the snapshot, where old gradients are recomputed.
     snapshot: Option<M>,
-    /// Where the last pass that gathered gradients has left off, so that the next one checks no labels anew.
+    /// The end of the last gathering pass, so that the next one does not check labels again.
     passes: Option<S::Batches<'d>>,
 }
 
 impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
-    /// For a run with this rule; `None` where it does not correct gradients. `fingerprint` is that of the data, where the updater may have a mean
-    /// gradient of other data.
+    /// For a run with this rule; `None` for a rule that does not correct gradients. `fingerprint`
+    /// is that of the data, in case the updater has a mean gradient of other data.
     ///
     /// # Errors
     ///
-    /// [`TrainError::NoDerivatives`] for SAGA on a model or data for which derivatives cannot be kept; [`TrainError::ClipCorrected`].
+    /// [`TrainError::NoDerivatives`] for SAGA on a model or data for which derivatives cannot be
+    /// kept; [`TrainError::ClipCorrected`].
     pub(super) fn new<R: UpdateRule>(
         updater: &mut Updater<R, M::Element>,
         model: &M,
@@ -87,8 +92,8 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         }))
     }
 
-    /// What is left of an epoch of corrected steps, as [`fit_from`](super::fit_from). Before its first step a pass over the data where a mean
-    /// gradient is due.
+    /// The rest of an epoch of corrected steps, like [`fit_from`](super::fit_from). A due mean
+    /// gradient takes a pass over the data before the first step.
     pub(super) fn fit_epoch<R, B, H>(
         &mut self,
         model: &mut M,
@@ -122,7 +127,7 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         result.map_err(|error| blame(error, model, batches, first))
     }
 
-    /// Takes a snapshot, and computes the mean gradient at it over all rows.
+    /// Takes a snapshot, and computes the mean gradient at it over all samples.
     fn gather<R: UpdateRule>(
         &mut self,
         model: &mut M,
@@ -163,7 +168,8 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         }
     }
 
-    /// Adds the gradients of all rows to the mean; returns the number of rows, without padding.
+    /// Adds the gradients of all samples to the mean; returns the number of samples, without
+    /// padding.
     fn sum_gradients<R: UpdateRule>(
         &mut self,
         model: &mut M,
@@ -272,7 +278,7 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         Ok(totals)
     }
 
-    /// What steps of batches of so many rows make of their gradients.
+    /// The use of gradients in steps of batches of this number of samples.
     fn apply(&self, n_rows: usize) -> Correction {
         let share = match (self.method, self.n_samples) {
             (VarianceReduction::LastSeen, Some(n_samples)) => {
@@ -283,7 +289,7 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         Correction::Apply { share }
     }
 
-    /// Tells the updater what the next steps are for, and which samples the batch has.
+    /// Tells the updater the purpose of the next steps, and the samples of the batch.
     fn prepare<'b, R: UpdateRule, B: Batch<'b, M::Element>>(
         &self,
         updater: &mut Updater<R, M::Element>,
@@ -309,7 +315,7 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         updater.keep_snapshot(kept.collect());
     }
 
-    /// States that the model's own updates have moved while gradients were gathered are put back.
+    /// Restores states that the model's own updates moved during the gathering.
     fn restore_frozen(&self, model: &mut M) {
         let Some(snapshot) = &self.snapshot else { return };
         let parameters = model.parameters_mut().into_iter().zip(snapshot.parameters());
@@ -321,7 +327,8 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
     }
 }
 
-/// How a pass goes over all the rows that steps with these options see, each as often as they see it.
+/// The options of a pass over all samples that steps with these options see, each as often as they
+/// see it.
 pub(super) fn gathering_options<M: Model>(options: &BatchOptions) -> BatchOptions {
     let shuffled = matches!(options.order, Order::Shuffled { .. });
     // Of a model whose batches all have as many rows, the last one has to be filled up.
@@ -336,8 +343,8 @@ pub(super) fn gathering_options<M: Model>(options: &BatchOptions) -> BatchOption
     BatchOptions { order: Order::Sequential, last_batch, ..*options }
 }
 
-/// The rows of some data: where they are not known before they were read, by reading them. The way to old gradients is not to depend on who
-/// has read the data before. `None` of a source that never knows.
+/// The number of samples of some data, by a pass over it if it is unknown: the way to old gradients
+/// must not depend on earlier reads. `None` for a source that never knows.
 fn count_rows<M: Model, S: DataSource<M::Element>>(data: &S) -> Result<Option<usize>> {
     if data.n_rows().is_none() {
         let span = tracing::debug_span!("counting rows");

@@ -1,4 +1,4 @@
-//! What training and scoring tell.
+//! Reports of training and scoring.
 
 use super::json;
 use serde::{Deserialize, Serialize};
@@ -16,18 +16,18 @@ pub struct EpochReport {
     pub epoch: u64,
     /// One after the last epoch of the run.
     pub epochs: u64,
-    /// The mean over rows of the loss just before the row was learnt from (progressive loss).
+    /// The mean over samples of the loss just before each was learnt from (progressive loss).
     #[serde(with = "json")]
     pub loss: f64,
     /// The metrics of the outputs just before they were learnt from, by name.
     #[serde(with = "json::metrics")]
     pub metrics: Vec<(Cow<'static, str>, f64)>,
-    /// Loss and metrics on the evaluation set, of the parameters after the epoch.
+    /// Loss and metrics on the evaluation set, for the parameters after the epoch.
     pub evaluation: Option<ScoreReport>,
     /// The learning rate of the last step.
     #[serde(with = "json")]
     pub learning_rate: f64,
-    /// The rows learnt from.
+    /// The samples learnt from.
     pub n_rows: u64,
     /// Seconds of training alone, without evaluation.
     #[serde(with = "json")]
@@ -35,7 +35,7 @@ pub struct EpochReport {
 }
 
 impl EpochReport {
-    /// Rows learnt from in a second.
+    /// Samples learnt from in a second.
     pub fn samples_per_second(&self) -> f64 {
         self.n_rows as f64 / self.seconds
     }
@@ -64,13 +64,13 @@ impl fmt::Display for EpochReport {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FitReport {
-    /// The whole epochs, in order; of a run that was resumed those before that are in its file, at most the last
-    /// [`KEPT_REPORTS`](super::checkpoint::KEPT_REPORTS), and those made since.
+    /// The complete epochs, in order. For a resumed run: the earlier ones in its file, at most the
+    /// last [`KEPT_REPORTS`](super::checkpoint::KEPT_REPORTS), and those since.
     pub epochs: Vec<EpochReport>,
     /// True if a callback ended the run before the end of its last epoch.
     pub stopped: bool,
-    /// Once for each parameter: its steps are mostly rounded away, or states are not finite. One
-    /// batch an epoch is checked.
+    /// One warning for each parameter whose steps are mostly rounded away, or whose states are not
+    /// finite. One batch an epoch is checked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
@@ -87,11 +87,11 @@ impl FitReport {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The report that [`to_json`](Self::to_json) wrote, to the bit.
+    /// The report that [`to_json`](Self::to_json) wrote, with equal bits.
     ///
     /// # Errors
     ///
-    /// Text that is no such report, with line and column.
+    /// Text that is not a report, with line and column.
     pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
@@ -102,17 +102,17 @@ impl FitReport {
     }
 }
 
-/// A model against data with labels.
+/// Loss and metrics of a model on data with labels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ScoreReport {
-    /// The mean loss over the rows.
+    /// The mean loss over the samples.
     #[serde(with = "json")]
     pub loss: f64,
     /// The metrics, by name.
     #[serde(with = "json::metrics")]
     pub metrics: Vec<(Cow<'static, str>, f64)>,
-    /// The rows.
+    /// The samples.
     pub n_rows: u64,
 }
 

@@ -1,4 +1,4 @@
-//! A copy of the rows that a batch reads, up to date, beside a model in training.
+//! A caught-up copy of the table rows that a batch reads, beside a model in training.
 
 use super::any_updater::AnyUpdater;
 use crate::error::Result;
@@ -7,17 +7,16 @@ use crate::memory;
 use crate::model::{Model, RowIds};
 use crate::parameter_memory::Table;
 
-/// A model with the rows of another one that batches read. Rows that wait for steps have them made
-/// on the copy, so that the model in training keeps its bits. The other rows are zeros, of which no
-/// page is mapped.
+/// A model with the rows of another one that batches read. Rows are caught up on the copy, so that
+/// the model in training keeps its bits. The other rows are zeros, of which no page is mapped.
 pub(super) struct SettledCopy<M: Model> {
     copy: M,
     rows: RowIds,
 }
 
 impl<M: Model> SettledCopy<M> {
-    /// `None` where the system has no memory for it. O(1) of a model that can be made of tables,
-    /// else O(values).
+    /// `None` where the system has no memory for it. O(1) for a model that can be made of tables,
+    /// otherwise O(values).
     pub(super) fn of(model: &M) -> Result<Option<Self>> {
         // Weights, gradients, and where these are found.
         if !memory::is_there_for::<u8>(bytes_of(model).saturating_mul(3)) {

@@ -1,4 +1,4 @@
-//! What can be wrong with a checkpoint.
+//! Errors of checkpoints.
 
 use crate::escaped::Escaped;
 use crate::formats::Shape;
@@ -10,33 +10,33 @@ use std::path::PathBuf;
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckpointError {
-    /// The system refused.
+    /// The system refused an operation.
     #[error("{}: cannot {action}: {error}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The operation.
         action: &'static str,
-        /// What the system said.
+        /// The message of the system.
         #[source]
         error: io::Error,
     },
-    /// The file changed or could not be read any more after it had been checked; some parameters are loaded
+    /// The file changed or became unreadable after it had been checked; some parameters are loaded
     /// and others are not.
     #[error("{}: could not be read a second time, the model is loaded in part: load a checkpoint before it is used: {error}", path.display())]
     Interrupted {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The message of the system.
         #[source]
         error: io::Error,
     },
-    /// The file is no safetensors file, or is cut short or damaged.
+    /// The file is not a safetensors file, or is truncated or damaged.
     #[error("{}: not a checkpoint: {}", path.display(), Escaped(problem))]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         problem: String,
     },
     /// The file was written by a later version of this library.
@@ -49,7 +49,7 @@ pub enum CheckpointError {
         /// The format known here.
         supported: u32,
     },
-    /// The values of a parameter, or of the optimizer's state, are not those that were written.
+    /// The values of a parameter, or of the optimizer's state, differ from those written.
     #[error("{}: the values of `{}` are damaged: their checksum is {found:016x}, not {expected:016x}", path.display(), Escaped(name))]
     Damaged {
         /// The file.
@@ -82,7 +82,7 @@ pub enum CheckpointError {
         /// The first parameter that differs, if one does.
         difference: Option<Box<ParameterMismatch>>,
     },
-    /// The weights in the file wait for steps that they missed.
+    /// The weights in the file miss steps.
     #[error("{}: saved within an epoch, with weights that wait for steps without a gradient: resume the run with `Trainer::resume`, or load a checkpoint from the end of an epoch", path.display())]
     Unsettled {
         /// The file.
@@ -94,7 +94,8 @@ pub enum CheckpointError {
         /// The file.
         path: PathBuf,
     },
-    /// The run in the file was made with other settings: what would come of going on is neither the one nor the other.
+    /// The run in the file was made with other settings: the continued run would be neither the one
+    /// nor the other.
     #[error("{}: the run was made with `{name}` = {}, but here it is {expected}: resume it with the same", path.display(), Escaped(found))]
     Setting {
         /// The file.
@@ -114,10 +115,10 @@ pub enum CheckpointError {
         /// The first one that does not.
         mismatch: Box<ParameterMismatch>,
     },
-    /// Threads without locks do not go on to the same bits.
+    /// Training without locks cannot be resumed to the bit.
     #[error("{}: a run of `fit_hogwild` cannot be saved to be resumed, only its model: what its threads do depends on chance", path.display())]
     Hogwild {
-        /// The file that was to be written.
+        /// The file that would be written.
         path: PathBuf,
     },
 }
@@ -138,7 +139,7 @@ pub enum ParameterMismatch {
         /// The parameter.
         parameter: String,
     },
-    /// Of all the parameters of the file the model has none.
+    /// The model has none of the parameters of the file.
     #[error("the file has no parameter of the model (it has: {})", Escaped(found))]
     NothingInCommon {
         /// The parameters of the file.

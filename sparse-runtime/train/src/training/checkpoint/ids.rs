@@ -1,6 +1,7 @@
-//! Ids in the file of a model: what the rows of its tables stand for, so that both are replaced together.
+//! Ids of table rows in the file of a model, so that both are replaced together.
 //!
-//! The ids of a column are two tensors, `ids.NAME.text`, all ids one after the other in UTF-8, and `ids.NAME.ends`, where each ends, as `u64`.
+//! The ids of a column are two tensors. `ids.NAME.text` has all ids one after the other in UTF-8,
+//! `ids.NAME.ends` the end of each, as `u64`.
 
 use super::metadata::CheckpointMetadata;
 use super::run_file::TensorsOf;
@@ -12,17 +13,17 @@ use safetensors::tensor::Dtype;
 use std::io;
 use std::path::Path;
 
-/// Before the name of a column. No parameter has a name with a point.
+/// The prefix of the name of a column. No parameter has a name with a point.
 const PREFIX: &str = "ids.";
 const TEXT: &str = ".text";
 const ENDS: &str = ".ends";
 
-/// What the file of a model holds beside its parameters: [`save_with`](super::save_with).
+/// Data in the file of a model beside its parameters: [`save_with`](super::save_with).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Attachments<'a> {
     /// Notes by name: [`CheckpointMetadata::notes`] has them, in their order.
     pub notes: &'a [(&'a str, &'a str)],
-    /// What the rows of tables stand for, by the name of the column: [`read_ids`] has them, in their order.
+    /// The ids of table rows, by the name of the column: [`read_ids`] has them, in order.
     pub ids: &'a [(&'a str, &'a IdMap)],
 }
 
@@ -48,7 +49,7 @@ pub(super) fn tensors<'a>(ids: &[(&str, &'a IdMap)]) -> Vec<Tensor<'a>> {
     tensors
 }
 
-/// Hands on bytes in pieces of a few kilobytes, all but the last of them whole words.
+/// Passes on bytes in pieces of a few kilobytes, all but the last of them whole words.
 fn in_pieces<B: AsRef<[u8]>>(
     all: impl Iterator<Item = B>,
     take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
@@ -66,8 +67,9 @@ fn in_pieces<B: AsRef<[u8]>>(
     take(&bytes)
 }
 
-/// What a file says about itself, and the ids in it by the name of their column, in the order in which they were saved; none in files of before and
-/// in those that were saved without. All of it is of one file, whatever is put in its place meanwhile.
+/// The metadata of a file, and the ids in it by the name of their column, in the order in which
+/// they were saved. Files without ids, also of earlier versions, give none. All of it is of one
+/// file, also if it is replaced meanwhile.
 ///
 /// ```
 /// use sparse_runtime::data::IdMap;
@@ -85,8 +87,8 @@ fn in_pieces<B: AsRef<[u8]>>(
 ///
 /// # Errors
 ///
-/// As [`read_metadata`](super::read_metadata); [`CheckpointError::Damaged`] and [`CheckpointError::Malformed`] for ids that are not those that were
-/// written.
+/// As [`read_metadata`](super::read_metadata); [`CheckpointError::Damaged`] and
+/// [`CheckpointError::Malformed`] for ids that differ from those written.
 pub fn read_ids(path: impl AsRef<Path>) -> Result<(CheckpointMetadata, Vec<(String, IdMap)>)> {
     let path = path.as_ref();
     let (reader, metadata, start) = open(path)?;

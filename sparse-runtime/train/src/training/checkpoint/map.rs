@@ -1,4 +1,4 @@
-//! A checkpoint as memory: parameters that are read from the file as they are needed.
+//! A checkpoint as mapped memory: parameters are read from the file when they are used.
 
 use super::bytes::Checksum;
 use super::metadata::SavedParameter;
@@ -9,9 +9,10 @@ use crate::parameter_memory::{Aligned, Table};
 use std::fs::File;
 use std::path::Path;
 
-/// The dimensions of the model in a file, and the tables of its parameters in the order of declaration, mapped where they lie in the file
-/// as they do in memory, else loaded. Everything is checked as by [`load`](super::load). The path is opened once: header and values are of one file,
-/// whatever is put in its place meanwhile.
+/// The dimensions of the model in a file, and the tables of its parameters in the order of
+/// declaration. A table is mapped if its layout in the file is that in memory, otherwise loaded.
+/// Everything is checked as by [`load`](super::load). The path is opened once: header and values
+/// are of one file, also if it is replaced meanwhile.
 pub(crate) fn map<M: Model>(path: &Path) -> Result<(Dims, Vec<Table<M::Element>>)> {
     let (mut reader, metadata, start) = open(path)?;
     metadata.check_dims_of::<M>(path)?;
@@ -31,7 +32,7 @@ pub(crate) fn map<M: Model>(path: &Path) -> Result<(Dims, Vec<Table<M::Element>>
     Ok((metadata.dims, tables))
 }
 
-/// The tables, or `None` where some do not lie in the file as in memory.
+/// The tables, or `None` where the layout of some differs from that in memory.
 #[cfg(target_os = "linux")]
 fn mapped<'s, T: sparse_core::element::Float>(
     path: &Path,

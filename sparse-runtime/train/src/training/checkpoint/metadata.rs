@@ -1,4 +1,4 @@
-//! What a checkpoint says about itself.
+//! The metadata of a checkpoint.
 
 use super::LoadOptions;
 use super::bytes::Checksum;
@@ -15,14 +15,14 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
-/// The format that this version writes and reads.
+/// The version of the format that this library writes and reads.
 pub(super) const FORMAT: u32 = 1;
 
-/// The entry of the safetensors metadata that holds ours. One entry, because the order of several would
-/// change from file to file.
+/// The entry of the safetensors metadata that holds ours. It is a single entry, because the order
+/// of several would change from file to file.
 const KEY: &str = "nnz";
 
-/// What a checkpoint says about itself, without its values.
+/// The metadata of a checkpoint, without its values.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CheckpointMetadata {
@@ -34,12 +34,12 @@ pub struct CheckpointMetadata {
     pub dims: Dims,
     /// Its parameters, in the order of declaration.
     pub parameters: Vec<SavedParameter>,
-    /// False of a checkpoint from within an epoch whose weights wait for steps that they missed: such a run can be resumed,
-    /// but the parameters alone are of no use.
+    /// False for a checkpoint from within an epoch whose weights miss steps: such a run can be
+    /// resumed, but the parameters alone are unusable.
     pub is_settled: bool,
-    /// What [`save_with_notes`](super::save_with_notes) was given.
+    /// The notes given to [`save_with_notes`](super::save_with_notes).
     pub notes: Vec<(String, String)>,
-    /// What is in the file besides: the state of a run of training, ids, or nothing.
+    /// Further tensors: the state of a run of training, ids, or none.
     pub(super) tensors: Vec<SavedTensor>,
 }
 
@@ -50,14 +50,14 @@ impl CheckpointMetadata {
     }
 }
 
-/// A tensor that is no parameter.
+/// A tensor that is not a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SavedTensor {
     pub(super) name: String,
     pub(super) dtype: Dtype,
     pub(super) shape: Vec<usize>,
     pub(super) checksum: u64,
-    /// Where it is, counted from the end of the header.
+    /// Its offset from the end of the header.
     pub(super) offset: u64,
 }
 
@@ -81,11 +81,11 @@ pub struct SavedParameter {
     pub shape: Shape,
     /// The checksum of its values.
     pub(super) checksum: u64,
-    /// Where its values are, counted from the end of the header.
+    /// The offset of its values from the end of the header.
     pub(super) offset: u64,
 }
 
-/// Our entry, as it is written. Numbers of 64 bits are hexadecimal text: JSON's lose bits.
+/// Our entry, as it is written. 64-bit numbers are hexadecimal text: JSON numbers lose bits.
 #[derive(Serialize, Deserialize)]
 struct Entry {
     format: u32,
@@ -103,20 +103,20 @@ struct Entry {
     tensors: Vec<EntryTensor>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     notes: Vec<(String, String)>,
-    /// Of this entry without its checksum.
+    /// The checksum of this entry without its checksum.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     checksum: String,
 }
 
 impl Entry {
-    /// The entry as text. `checksum` is empty; in the text it is not.
+    /// The entry as text. `checksum` is empty here; in the text it is filled in.
     fn into_json(mut self) -> serde_json::Result<String> {
         self.checksum = checksum_of(&serde_json::to_string(&self)?);
         serde_json::to_string(&self)
     }
 
-    /// Whether nothing was changed since the entry was written. What is damaged is known by what it is read as, a name that is
-    /// unknown by what is missing.
+    /// Whether the entry is unchanged since it was written. Damage shows in the values read, or,
+    /// for an unknown name, in a missing one.
     fn is_whole(&mut self) -> bool {
         let checksum = std::mem::take(&mut self.checksum);
         // Files of before have none.
@@ -153,7 +153,7 @@ struct EntryTensor {
 }
 
 impl CheckpointMetadata {
-    /// Of a model, without checksums and places: what its parameters are.
+    /// The metadata of a model, without checksums and offsets.
     pub(super) fn of_model<M: Model>(model: &M) -> Self {
         let parameters = model.parameters().into_iter().zip(M::PARAMETERS);
         let parameters = parameters.map(|(parameter, info)| SavedParameter {
@@ -175,7 +175,7 @@ impl CheckpointMetadata {
         }
     }
 
-    /// Of a file with the parameters of a model, in their order, and more tensors.
+    /// The metadata of a file with the parameters of a model, in order, and further tensors.
     pub(super) fn of_tensors<M: Model>(
         model: &M,
         is_settled: bool,
@@ -250,7 +250,7 @@ impl CheckpointMetadata {
         Ok(header)
     }
 
-    /// From the header of a file.
+    /// The metadata in the header of a file.
     pub(super) fn parse(path: &Path, header: &Metadata) -> Result<Self, CheckpointError> {
         let malformed =
             |problem: String| CheckpointError::Malformed { path: path.to_owned(), problem };
@@ -323,8 +323,9 @@ impl CheckpointMetadata {
         })
     }
 
-    /// Compares the shapes of the parameters with those of a model that is made with the file's [dimensions](Self::dims), before one is: of a file
-    /// whose header says otherwise nothing is made.
+    /// Compares the shapes of the parameters with those of a model of the file's
+    /// [dimensions](Self::dims), before one is made: nothing is allocated for a file whose header
+    /// disagrees.
     ///
     /// ```
     /// use sparse_runtime::initializer::Seed;
@@ -346,7 +347,7 @@ impl CheckpointMetadata {
     ///
     /// # Errors
     ///
-    /// The first parameter that is not in the file, or in another shape.
+    /// The first parameter that the file lacks, or has in another shape.
     pub fn check_dims<M: Model>(&self) -> Result<(), Box<ParameterMismatch>> {
         for info in M::PARAMETERS {
             let parameter = || info.name.to_owned();
@@ -380,7 +381,8 @@ impl CheckpointMetadata {
         self.check_dims::<M>().or_else(|mismatch| self.refuse::<M>(path, Some(mismatch), false))
     }
 
-    /// Refuses a file whose parameters are not those of a model, but for what the options allow, or are not up to date.
+    /// Refuses a file whose parameters differ from those of a model beyond the options, or are not
+    /// up to date.
     pub(super) fn check<M: Model>(
         &self,
         path: &Path,
@@ -394,7 +396,7 @@ impl CheckpointMetadata {
         }
     }
 
-    /// [`check`](Self::check) of parameters that need not be up to date.
+    /// [`check`](Self::check) for parameters that need not be up to date.
     pub(super) fn check_parameters<M: Model>(
         &self,
         path: &Path,
@@ -405,7 +407,8 @@ impl CheckpointMetadata {
         self.refuse::<M>(path, mismatch, options.allows_other_graphs())
     }
 
-    /// Refuses a file that is of another graph, unless that may be, and one of which a parameter is another one.
+    /// Refuses a file of another graph, unless the options allow it, and one with a parameter that
+    /// does not fit.
     fn refuse<M: Model>(
         &self,
         path: &Path,
@@ -428,7 +431,7 @@ impl CheckpointMetadata {
         }
     }
 
-    /// The tensor of a name that is no parameter.
+    /// The tensor of this name that is not a parameter.
     pub(super) fn tensor(&self, name: &str) -> Option<&SavedTensor> {
         self.tensors.iter().find(|saved| saved.name == name)
     }
@@ -438,7 +441,7 @@ impl CheckpointMetadata {
         self.parameters.iter().find(|saved| saved.name == name)
     }
 
-    /// The first parameter that is not the model's.
+    /// The first parameter that does not fit the model's.
     pub(super) fn first_mismatch<M: Model>(
         &self,
         model: &M,
@@ -486,13 +489,13 @@ impl CheckpointMetadata {
         Some(ParameterMismatch::Unexpected { parameter: unexpected.to_owned() })
     }
 
-    /// The names of the parameters that a model does not have.
+    /// The names of the parameters that a model lacks.
     pub(super) fn unexpected<M: Model>(&self) -> impl Iterator<Item = &str> {
         let names = self.parameters.iter().map(|saved| saved.name.as_str());
         names.filter(|name| M::PARAMETERS.iter().all(|info| info.name != *name))
     }
 
-    /// The names of the parameters of a model that the file does not have.
+    /// The names of the parameters of a model that the file lacks.
     pub(super) fn missing<M: Model>(&self) -> impl Iterator<Item = &'static str> {
         let names = M::PARAMETERS.iter().map(|info| info.name);
         names.filter(|name| self.parameter(name).is_none())

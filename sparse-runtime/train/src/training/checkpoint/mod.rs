@@ -1,17 +1,19 @@
-//! Saving and loading the parameters of a model, as a [safetensors](https://docs.rs/safetensors) file.
+//! Saving and loading the parameters of a model, as a [safetensors](https://docs.rs/safetensors)
+//! file.
 //!
-//! One tensor a parameter, by its name. The file's metadata has one entry, `nnz`: the model's name, the
-//! fingerprint of its typed graph, its dimensions, storage type and checksum of each parameter, notes of whoever saved it, and a checksum
-//! of all that.
+//! One tensor a parameter, by its name. The file's metadata has one entry, `nnz`: the model's name,
+//! the fingerprint of its typed graph, its dimensions, storage type and checksum of each parameter,
+//! notes, and a checksum of all that.
 //!
-//! [`save_with`] adds notes and ids, which are then in the same file.
+//! [`save_with`] adds notes and ids to the same file.
 //!
-//! [`save_run`] adds what a run of training needs to go on to the bit: the states of the optimizer as tensors `w.velocity`, where
-//! its rows stand, its position, settings and history. [`load`] reads such a file like any other.
+//! [`save_run`] adds the state that resuming a run to the bit needs: the states of the optimizer as
+//! tensors `w.velocity`, the last steps of their rows, position, settings and history. [`load`]
+//! reads such a file like any other.
 //!
-//! A file is written beside its destination and renamed onto it when its bytes are on the disk: whatever
-//! happens, the destination is the old file or the new one, whole. Values are streamed both ways. The same parameters give the
-//! same bytes.
+//! A file is replaced atomically: it is written beside its destination and renamed once its bytes
+//! are on the disk. The destination is the old file or the new one at any time. Values are streamed
+//! both ways. Equal parameters give equal bytes.
 
 pub(crate) mod bytes;
 mod error;
@@ -43,8 +45,8 @@ use tensor::Tensor;
 
 /// Saves the parameters of a model.
 ///
-/// They must be up to date: between an [`Updater`](crate::optimizer::Updater)'s steps call
-/// [`flush_model`](crate::optimizer::Updater::flush_model) before; after an epoch they are.
+/// They must be up to date: between steps of an [`Updater`](crate::optimizer::Updater) call
+/// [`flush_model`](crate::optimizer::Updater::flush_model) first; after an epoch they are.
 ///
 /// ```
 /// use sparse_runtime::model::Model;
@@ -61,13 +63,13 @@ use tensor::Tensor;
 ///
 /// # Errors
 ///
-/// [`CheckpointError::Io`]; then the destination is as it was.
+/// [`CheckpointError::Io`]; the destination is unchanged then.
 pub fn save<M: Model>(model: &M, path: impl AsRef<Path>) -> Result<()> {
     save_with_notes(model, path, &[])
 }
 
-/// As [`save`], with notes by name: what a program that loads the model must know besides, such as how data were made into
-/// features. [`CheckpointMetadata::notes`] has them, in their order.
+/// Like [`save`], with notes by name: anything that a program which loads the model needs besides,
+/// such as how data became features. [`CheckpointMetadata::notes`] has them, in order.
 ///
 /// # Errors
 ///
@@ -80,8 +82,8 @@ pub fn save_with_notes<M: Model>(
     save_with(model, path, Attachments { notes, ..Attachments::default() })
 }
 
-/// As [`save`], with notes and ids in the same file: a table of rows that have ids is of no use without them, so that both are replaced at once.
-/// Other readers of safetensors see the ids as tensors.
+/// Like [`save`], with notes and ids in the same file. A table whose rows have ids is useless
+/// without them, so both are replaced at once. Other readers of safetensors see the ids as tensors.
 ///
 /// # Errors
 ///
@@ -95,7 +97,7 @@ pub fn save_with<M: Model>(
     write(model, path.as_ref(), true, &ids::tensors(ids), notes)
 }
 
-/// Writes the parameters of a model and more tensors.
+/// Writes the parameters of a model and further tensors.
 fn write<M: Model>(
     model: &M,
     path: &Path,
@@ -120,58 +122,61 @@ fn write<M: Model>(
     Ok(())
 }
 
-/// How far a file and a model may differ. Shape, storage type and element type of what both have must be the same.
+/// The differences between file and model that are allowed. Shape, storage type and element type of
+/// common parameters must agree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadOptions {
-    /// The file may lack parameters of the model, which keep their values.
+    /// The file may lack parameters of the model; they keep their values.
     pub allow_missing: bool,
-    /// The file may have parameters that the model has not.
+    /// The file may have parameters that the model lacks.
     pub allow_unexpected: bool,
 }
 
 impl LoadOptions {
-    /// Whatever model and file have in common.
+    /// Loads the parameters that model and file have in common.
     pub const WARM_START: LoadOptions = LoadOptions { allow_missing: true, allow_unexpected: true };
 
-    /// A graph that has other parameters is another graph.
+    /// A graph with other parameters is another graph.
     fn allows_other_graphs(self) -> bool {
         self.allow_missing || self.allow_unexpected
     }
 }
 
-/// What was loaded, and what was not.
+/// The outcome of [`load_with`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Loaded {
-    /// What the file says about itself.
+    /// The metadata of the file.
     pub metadata: CheckpointMetadata,
-    /// The parameters of the model that the file lacks: they have the values that they had.
+    /// The parameters of the model that the file lacks: they keep their values.
     pub missing: Vec<String>,
-    /// The parameters of the file that the model has not.
+    /// The parameters of the file that the model lacks.
     pub unexpected: Vec<String>,
 }
 
 /// Loads the parameters of a model.
 ///
-/// Everything is checked before the first value is written: the graph's fingerprint, name, storage type,
-/// element type and shape of every parameter, and the checksums, for which the file is read once more.
+/// Everything is checked before the first value is written: the graph's fingerprint, name, storage
+/// type, element type and shape of every parameter, and the checksums. For these the file is read
+/// once more.
 ///
 /// # Errors
 ///
-/// A [`CheckpointError`] that names the file and the first thing that is wrong with it; then the model is as
-/// it was, but after [`CheckpointError::Interrupted`].
+/// A [`CheckpointError`] that names the file and the first fault; the model is unchanged then,
+/// except after [`CheckpointError::Interrupted`].
 pub fn load<M: Model>(model: &mut M, path: impl AsRef<Path>) -> Result<CheckpointMetadata> {
     Ok(load_with(model, path, LoadOptions::default())?.metadata)
 }
 
-/// [`load`] of a file that may have parameters of another model, too few or too many: to go on training after a model has
-/// changed. Where options allow that, fingerprints of graphs are not compared.
+/// [`load`] of a file that may have parameters of another model, too few or too many: to continue
+/// training after a model has changed. If the options allow that, fingerprints of graphs are not
+/// compared.
 ///
 /// ```
 /// use sparse_runtime::model::Model;
 /// use sparse_runtime::training::checkpoint::{self, LoadOptions};
 ///
-/// /// Starts from whatever parameters of the same names another model has learnt.
+/// /// Starts from the parameters of the same names of another model.
 /// fn warm_start<M: Model>(model: &mut M, path: &str) -> sparse_runtime::Result<()> {
 ///     let loaded = checkpoint::load_with(model, path, LoadOptions::WARM_START)?;
 ///     println!("from the start: {}", loaded.missing.join(", "));
@@ -181,7 +186,7 @@ pub fn load<M: Model>(model: &mut M, path: impl AsRef<Path>) -> Result<Checkpoin
 ///
 /// # Errors
 ///
-/// As [`load`]; [`ParameterMismatch::NothingInCommon`] where no parameter is to be loaded.
+/// As [`load`]; [`ParameterMismatch::NothingInCommon`] where no parameter would be loaded.
 pub fn load_with<M: Model>(
     model: &mut M,
     path: impl AsRef<Path>,
@@ -197,7 +202,7 @@ pub fn load_with<M: Model>(
     })
 }
 
-/// Loads the parameters of a model from a file that is open.
+/// Loads the parameters of a model from an open file.
 fn load_open<M: Model>(
     model: &mut M,
     path: &Path,
@@ -219,8 +224,8 @@ fn load_open<M: Model>(
 ///
 /// # Errors
 ///
-/// [`ParameterMismatch`] for the first parameter of the same name whose shape, storage type or element type differs; then
-/// `to` is as it was.
+/// [`ParameterMismatch`] for the first common parameter whose shape, storage type or element type
+/// differs; `to` is unchanged then.
 pub fn warm_start<M, N>(to: &mut M, from: &N) -> Result<()>
 where
     M: Model,
@@ -239,7 +244,7 @@ where
     Ok(())
 }
 
-/// Compares the checksums of the parameters of a file, which fit the model.
+/// Checks the checksums of the parameters of a file, which fit the model.
 fn check_parameters(
     path: &Path,
     reader: &mut BufReader<File>,
@@ -253,7 +258,7 @@ fn check_parameters(
     Ok(())
 }
 
-/// Compares the checksum of a tensor.
+/// Checks the checksum of a tensor.
 fn check_bytes(
     path: &Path,
     reader: &mut BufReader<File>,
@@ -278,7 +283,7 @@ fn check_bytes(
     }
 }
 
-/// Reads the values of a tensor that was checked.
+/// Reads the values of a checked tensor.
 fn read_into<T: Float>(
     path: &Path,
     reader: &mut BufReader<File>,
@@ -304,7 +309,7 @@ fn read_into<T: Float>(
         .map_err(|error| CheckpointError::Interrupted { path: path.to_owned(), error })
 }
 
-/// What a checkpoint says about itself, without reading its values: enough to make a model that it fits.
+/// The metadata of a checkpoint, without its values: enough to make a model that fits.
 ///
 /// # Errors
 ///
@@ -313,7 +318,8 @@ pub fn read_metadata(path: impl AsRef<Path>) -> Result<CheckpointMetadata> {
     Ok(open(path.as_ref())?.1)
 }
 
-/// Opens a file and checks its frame: the reader, the metadata, and where the values start.
+/// Opens a file and checks its frame: returns the reader, the metadata, and the offset of the
+/// values.
 fn open(path: &Path) -> Result<(BufReader<File>, CheckpointMetadata, u64), CheckpointError> {
     let malformed = |problem: String| CheckpointError::Malformed { path: path.to_owned(), problem };
     let file = File::open(path).map_err(|error| io_error(path, error))?;

@@ -1,4 +1,4 @@
-//! A run of training in a file: parameters, the state of the optimizer, and where the run stands.
+//! A run of training in a file: parameters, optimizer state, position.
 
 use super::error::CheckpointError;
 use super::run_file::{
@@ -18,51 +18,63 @@ use sparse_core::element::{Float, Stored};
 use sparse_core::update_rules::UpdateRule;
 use std::path::Path;
 
-/// Where a run of training stands, besides its model and its updater. There is no random state: orders follow from seed and
-/// epoch, which are settings and position; nor a state of the schedule, which is a function of step and epoch.
+/// The state of a run of training besides its model and its updater. There is no random state:
+/// orders are functions of seed and epoch, which are settings and position. Nor is there a state of
+/// the schedule, a function of step and epoch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// The batch that comes next.
+    /// The next batch.
     pub position: Position,
-    /// What the epoch of that batch has come to so far.
+    /// The totals of its epoch so far.
     pub totals: EpochTotals,
-    /// What each metric of the training data has [seen](crate::metric::Accumulator::numbers) of that epoch so far.
+    /// The state of each metric of the training data [so far](crate::metric::Accumulator::numbers)
+    /// in that epoch.
     #[serde(skip)]
     pub metrics: Vec<Vec<f64>>,
-    /// The epochs before it. A file has the last [`KEPT_REPORTS`] of them, so that a long run does not write more and more.
+    /// The epochs before it. A file has the last [`KEPT_REPORTS`] of them, so that its size is
+    /// bounded.
     pub epochs: Vec<EpochReport>,
-    /// What callbacks have kept of the epochs before the last of these.
+    /// The records of callbacks about the epochs before the last of these.
     #[serde(default)]
     pub callbacks: Vec<CallbackState>,
-    /// What the result depends on and a program may change, by name, as text: a run goes on with the same. Those of the updater (its
-    /// rule with all hyperparameters, the scales of parameters) are added and compared without being listed here.
+    /// Settings on which the result depends and which a program may change, by name, as text: a
+    /// resumed run requires the same. The settings of the updater (its rule with all
+    /// hyperparameters, the scales of parameters) are added and compared without being listed here.
     pub settings: Vec<(String, String)>,
 }
 
-/// The most reports of epochs in the file of a run.
+/// The largest number of reports in the file of a run.
 pub const KEPT_REPORTS: usize = 256;
 
-/// What a callback has [kept](crate::training::Callback::state) of the epochs of a run.
+/// The record that a callback [keeps](crate::training::Callback::state) of the epochs of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallbackState {
-    /// The first epoch that it has not seen.
+    /// The first epoch that it does not include.
     pub epoch: u64,
-    /// As the callback says it.
+    /// The record, in the callback's own form.
     pub state: String,
 }
 
-/// Saves a model in training with its updater, between two steps: [`load_run`] goes on as if nothing had happened, to the bit.
+/// Saves a model in training with its updater, between two steps: [`load_run`] continues from it to
+/// the bit.
 ///
-/// Nothing is settled for it: where rows wait for steps that they missed, within an epoch, the file has their weights as they
-/// are and the history of these steps. After an epoch no row waits, and the file is good for [`load`](super::load) as well.
+/// Nothing is caught up for it. Within an epoch, where table rows miss steps, the file has their
+/// weights as they are and the history of these steps. After an epoch no row misses a step, and the
+/// file suits [`load`](super::load) as well.
 ///
-/// The file has a tensor for each state of the rule, `w.velocity`, `w.settled` with 4 bytes a row where rows are caught up later, and the
-/// history of steps since the last flush, 40 bytes for each change of the learning rate. Of a rule that corrects gradients it has the mean
-/// gradient as a state, and the derivatives of the samples, `samples.derivatives`, or the parameters at the snapshot, `w.snapshot`. O(values).
+/// The file has
+///
+/// - a tensor for each state of the rule, `w.velocity`;
+/// - `w.settled` with 4 bytes a table row, where rows are caught up later, and the history of steps
+///   since the last flush, 40 bytes for each change of the learning rate;
+/// - for a rule that corrects gradients, the mean gradient as a state, and the derivatives of the
+///   samples, `samples.derivatives`, or the parameters at the snapshot, `w.snapshot`.
+///
+/// O(values).
 ///
 /// # Errors
 ///
-/// As [`save`](super::save); an updater that was made for another model.
+/// As [`save`](super::save); an updater of another model.
 pub fn save_run<M, R>(
     model: &M,
     updater: &Updater<R, M::Element>,
@@ -76,7 +88,7 @@ where
     save_any(model, updater, run, path.as_ref())
 }
 
-/// [`save_run`], in one copy for a model.
+/// [`save_run`], compiled once for a model.
 pub(in crate::training) fn save_any<M: Model>(
     model: &M,
     updater: &dyn AnyUpdater<M::Element>,
@@ -149,10 +161,10 @@ pub(in crate::training) fn save_any<M: Model>(
     write(model, path, updater.is_settled(), &tensors, &[])
 }
 
-/// Loads what [`save_run`] saved into a model and an updater that were made as they were for the run.
+/// Loads the file of [`save_run`] into a model and an updater that were created as for the run.
 ///
-/// Everything is checked before anything is changed: what [`load`](super::load) checks, the checksums of all states, and that the
-/// updater has the same rule, hyperparameters and scales.
+/// Everything is checked before anything is changed: the checks of [`load`](super::load), the
+/// checksums of all states, and that the updater has the same rule, hyperparameters and scales.
 ///
 /// ```
 /// use sparse_core::update_rules::Sgd;
@@ -162,7 +174,7 @@ pub(in crate::training) fn save_any<M: Model>(
 /// use sparse_runtime::training::checkpoint::{self, Run};
 /// use sparse_runtime::training::fit_from;
 ///
-/// /// A loop of one's own that goes on where it was ended, be it within an epoch.
+/// /// Your own loop, which continues where it was interrupted, also within an epoch.
 /// fn train<M: Model>(
 ///     model: &mut M,
 ///     data: &Dataset<M::Element>,
@@ -186,8 +198,8 @@ pub(in crate::training) fn save_any<M: Model>(
 ///
 /// # Errors
 ///
-/// A [`CheckpointError`] that names the file and the first thing that is wrong with it; then model and updater are as they
-/// were, but after [`CheckpointError::Interrupted`].
+/// A [`CheckpointError`] that names the file and the first fault; model and updater are unchanged
+/// then, except after [`CheckpointError::Interrupted`].
 pub fn load_run<M, R>(
     model: &mut M,
     updater: &mut Updater<R, M::Element>,
@@ -200,7 +212,7 @@ where
     load_run_if(model, updater, path.as_ref(), &|_| Ok(()))
 }
 
-/// [`load_run`], if `accept` says so of what was read, in one copy for a model.
+/// [`load_run`] if `accept` agrees to the run, compiled once for a model.
 pub(in crate::training) fn load_run_if<M: Model>(
     model: &mut M,
     updater: &mut dyn AnyUpdater<M::Element>,
@@ -252,7 +264,7 @@ pub(in crate::training) fn load_run_if<M: Model>(
     Ok(run)
 }
 
-/// Refuses a run with other settings than those of here, of which only the ones that both have are compared.
+/// Refuses a run whose settings differ; only settings that both have are compared.
 pub(in crate::training) fn compare_settings(
     path: &Path,
     saved: &[(String, String)],

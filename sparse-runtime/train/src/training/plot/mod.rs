@@ -1,4 +1,4 @@
-//! Pictures of a run: loss and metrics by epoch.
+//! Plots of a run: loss and metrics by epoch.
 
 mod pixels;
 
@@ -14,7 +14,8 @@ use std::path::Path;
 const WIDTH: u32 = 720;
 const PANEL: u32 = 240;
 
-/// A value by epoch, on the training data and on the evaluation set: each a number of the epoch from 1, and the value.
+/// A value by epoch, on the training data and on the evaluation set: pairs of the epoch, from 1,
+/// and the value.
 struct Panel {
     name: String,
     curves: [Curve; 2],
@@ -27,12 +28,12 @@ struct Curve {
 }
 
 impl FitReport {
-    /// The loss and each metric by epoch, on the training data and on the evaluation set, as an SVG picture with a panel for each.
-    /// Values that are not finite are left out.
+    /// Plots the loss and each metric by epoch, on the training data and on the evaluation set, as
+    /// SVG with a panel for each. Values that are not finite are left out.
     ///
     /// # Errors
     ///
-    /// [`TrainError::Plot`] of a run without epochs.
+    /// [`TrainError::Plot`] for a run without epochs.
     pub fn to_svg(&self) -> Result<String, TrainError> {
         let (panels, size) = self.panels()?;
         let mut text = String::new();
@@ -40,8 +41,8 @@ impl FitReport {
         Ok(text)
     }
 
-    /// The picture of [`to_svg`](Self::to_svg) as a PNG file, in pixels. Letters are of a font of 8 × 8 dots that the library brings, so that no font of
-    /// the system is looked for; what it has no dots for is a `?`.
+    /// The plot of [`to_svg`](Self::to_svg) as a PNG file. Letters are of the library's own font of
+    /// 8 × 8 dots, and no system font is searched; a character without dots is a `?`.
     ///
     /// # Errors
     ///
@@ -53,25 +54,25 @@ impl FitReport {
         pixels.to_png().map_err(failed)
     }
 
-    /// Writes [`to_svg`](Self::to_svg) to a file, which is replaced whole.
+    /// Writes [`to_svg`](Self::to_svg) to a file, which is replaced atomically.
     ///
     /// # Errors
     ///
-    /// [`TrainError::Plot`], also for a file whose name ends as another kind of picture does.
+    /// [`TrainError::Plot`], also for a file name with the ending of another kind of picture.
     pub fn save_svg(&self, path: impl AsRef<Path>) -> Result<(), TrainError> {
         save(path.as_ref(), "svg", || Ok(self.to_svg()?.into_bytes()))
     }
 
-    /// Writes [`to_png`](Self::to_png) to a file, which is replaced whole.
+    /// Writes [`to_png`](Self::to_png) to a file, which is replaced atomically.
     ///
     /// # Errors
     ///
-    /// [`TrainError::Plot`], also for a file whose name ends as another kind of picture does.
+    /// [`TrainError::Plot`], also for a file name with the ending of another kind of picture.
     pub fn save_png(&self, path: impl AsRef<Path>) -> Result<(), TrainError> {
         save(path.as_ref(), "png", || self.to_png())
     }
 
-    /// What is drawn, one panel above the other, and the pixels of all of them: their width and height.
+    /// Draws one panel above the other; returns the width and height in pixels.
     fn panels(&self) -> Result<(Vec<Panel>, (u32, u32)), TrainError> {
         let panels = panels(&self.epochs);
         if panels.is_empty() {
@@ -82,7 +83,7 @@ impl FitReport {
     }
 }
 
-/// Writes a picture of a kind to a file whose name does not say another one.
+/// Writes a picture to a file whose name has no other ending.
 fn save(
     path: &Path,
     kind: &str,
@@ -105,7 +106,7 @@ fn failed(problem: impl Display) -> TrainError {
     TrainError::Plot { problem: problem.to_string() }
 }
 
-/// What there is to be shown.
+/// The data of the plot.
 fn panels(epochs: &[EpochReport]) -> Vec<Panel> {
     let names = epochs.first().into_iter().flat_map(|epoch| &epoch.metrics);
     let names = names.map(|(name, _)| Some(name.as_ref()));

@@ -1,4 +1,4 @@
-//! A picture in pixels, with letters of a font that is part of the program.
+//! A pixel image, with letters of a font that is part of the library.
 
 use font8x8::{BASIC_FONTS, GREEK_FONTS, LATIN_FONTS, UnicodeFonts};
 use plotters::prelude::DrawingBackend;
@@ -52,7 +52,7 @@ impl DrawingBackend for &mut Pixels {
         Ok(())
     }
 
-    /// Over what is there, as far as the color is opaque. What is outside is not drawn.
+    /// Draws over the present pixels, as far as the color is opaque. Pixels outside are skipped.
     fn draw_pixel(&mut self, (x, y): BackendCoord, color: BackendColor) -> Drawn {
         let inside = |at: i32, size: u32| u32::try_from(at).ok().filter(|at| *at < size);
         let (Some(x), Some(y)) = (inside(x, self.width), inside(y, self.height)) else {

@@ -1,4 +1,4 @@
-//! A run, as every worker of it knows it.
+//! A run on workers, the part that every worker has.
 
 use super::session::Session;
 use super::worker::{Goal, Worker};
@@ -20,16 +20,17 @@ use sparse_core::update_rules::{UpdateRule, VarianceReduction};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-/// What every worker does.
+/// The work of every worker.
 pub(super) struct Job<R, T: Float> {
     pub(super) rule: R,
     pub(super) specs: Vec<ParameterSpec>,
-    /// Where the run stands: somewhere in one that is resumed.
+    /// The position of the run; within it, if it is resumed.
     pub(super) begun: Run,
-    /// What a run that is resumed had of each parameter, nothing of frozen ones. Of a new one no list.
+    /// The saved values of each parameter of a resumed run, none for frozen ones. A new run has no
+    /// list.
     pub(super) tables: Vec<Option<TableState<T>>>,
     pub(super) options: BatchOptions,
-    /// What the norm of the gradients of each step, of all parameters together, is clipped to.
+    /// The bound on the norm of the gradients of each step, of all parameters together.
     pub(super) clip_norm: Option<f64>,
     pub(super) schedule: Schedule,
     pub(super) epochs: u64,
@@ -38,7 +39,7 @@ pub(super) struct Job<R, T: Float> {
 }
 
 impl<R: UpdateRule, T: Float> Job<R, T> {
-    /// A worker's part of the run. `lead` is there at worker 0.
+    /// A worker's part of the run. Worker 0 has a `lead`.
     pub(super) fn run<M, S, C>(
         &self,
         model: &mut M,
@@ -153,8 +154,8 @@ impl<R: UpdateRule, T: Float> Job<R, T> {
         worker.end_mean(clock, totals.n_rows)
     }
 
-    /// Goes over the batches of an epoch, or what is left of it: `totals` count from batch `begin`. Where callbacks want to look after a batch,
-    /// they are told.
+    /// Goes over the batches of an epoch, or the rest of it: `totals` count from batch `begin`.
+    /// Callbacks that asked for a call after a batch get it.
     fn pass<M, C, B>(
         &self,
         worker: &mut Worker<'_, M, C>,
@@ -203,7 +204,7 @@ impl<R: UpdateRule, T: Float> Job<R, T> {
     }
 }
 
-/// Whether all go on, as worker 0 says, which leads.
+/// Whether all continue, which worker 0 decides.
 fn agree<M: Model, C: Communicator>(
     worker: &mut Worker<'_, M, C>,
     leads: bool,

@@ -21,15 +21,20 @@ use std::path::Path;
 use std::thread;
 
 impl<R: UpdateRule, E> Trainer<'_, R, E> {
-    /// Trains a model on `n_workers` threads that share its parameters through a [`KvStore`](crate::store::KvStore): each computes the
-    /// gradients of some of the [leaves](Self::leaves) that a batch is cut into, of the rows that the compiler found its part to
-    /// [read](Model::rows_read), and updates the rows that it owns. The result has the same bits for any number of workers, one included; it is
-    /// that of [`fit`](Self::fit) but for the order in which gradients are added, and only where a batch's loss is a mean over its rows.
+    /// Trains a model on `n_workers` threads that share its parameters through a
+    /// [`KvStore`](crate::store::KvStore). Each batch is cut into [leaves](Self::leaves). A worker
+    /// computes gradients of some leaves, from the table rows that its part
+    /// [reads](Model::rows_read), and updates the rows that it owns. The bits of the result do not
+    /// depend on the number of workers, one included. It is the result of [`fit`](Self::fit) except
+    /// for the order in which gradients are added, and only where a batch's loss is a mean over its
+    /// samples.
     ///
-    /// For models whose gradients cost more than moving rows, and as the program that a cluster runs by
-    /// [`fit_as_worker`](Self::fit_as_worker). On one machine [`parallel`](Self::parallel) has less to move. Each worker has a copy of the model: pages
-    /// of a table that is zero at first are mapped where its batches read. Metrics are those of the evaluation. Callbacks are told of epochs and of batches;
-    /// what they ask of parameters between two batches, or of the optimizer's state, is brought together for them, in O(values).
+    /// Use it for models whose gradients cost more than moving rows, and as the program that a
+    /// cluster runs by [`fit_as_worker`](Self::fit_as_worker). On one machine
+    /// [`parallel`](Self::parallel) moves less. Each worker has a copy of the model: pages of a
+    /// table that is zero at first are mapped where its batches read. Metrics are those of the
+    /// evaluation. Callbacks are called after epochs and batches. Parameters and optimizer state
+    /// that they read between two batches are collected for them, in O(values).
     ///
     /// ```
     /// use sparse_core::update_rules::AdaGrad;
@@ -46,16 +51,17 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     ///
     /// As [`fit`](Self::fit). [`TrainError::NotOnWorkers`] for callbacks that see gradients, SAGA,
     /// and models that write states.
-    /// [`ModelError::NoGradient`](crate::model::ModelError::NoGradient) of a model written by hand
+    /// [`ModelError::NoGradient`](crate::model::ModelError::NoGradient) for a model written by hand
     /// without [`gradient_mut`](Model::gradient_mut). [`StoreError::LeafCount`];
     /// [`CommunicatorError::NoWorkers`] and [`CommunicatorError::TooManyWorkers`];
-    /// [`TrainError::ThreadNotStarted`] where the system gives no thread more;
-    /// [`StoreError::Panicked`] where a worker has. The error of a worker ends all; the model's
-    /// parameters are then as they were, or as somewhere in the run.
+    /// [`TrainError::ThreadNotStarted`] where the system starts no more threads;
+    /// [`StoreError::Panicked`] where a worker panicked. The error of a worker ends all. The
+    /// model's parameters are then as before the run, or as at some point of it.
     ///
     /// # Panics
     ///
-    /// As what is called on the calling thread, which is worker 0, does: data and callbacks. The others have ended by then.
+    /// Panics of code on the calling thread, which is worker 0: data and callbacks. The others have
+    /// ended by then.
     pub fn fit_on_threads<M, S>(
         &mut self,
         model: &mut M,
@@ -71,13 +77,14 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         self.on_threads(&job, model, data, n_workers)
     }
 
-    /// Goes on with a run on workers that [`Checkpoints`](super::Checkpoints) saved, as [`resume`](Self::resume) does with one of
-    /// [`fit`](Self::fit), on any number of workers: a file knows of none.
+    /// Continues a run on workers that [`Checkpoints`](super::Checkpoints) saved, as
+    /// [`resume`](Self::resume) does for [`fit`](Self::fit), on any number of workers: the file has
+    /// no number of workers.
     ///
     /// # Errors
     ///
-    /// As [`fit_on_threads`](Self::fit_on_threads) and [`resume`](Self::resume): a run of `fit`, which adds gradients in another order, is refused, and so are other
-    /// [leaves](Self::leaves).
+    /// As [`fit_on_threads`](Self::fit_on_threads) and [`resume`](Self::resume). A run of `fit`,
+    /// which adds gradients in another order, is refused, and so are other [leaves](Self::leaves).
     pub fn resume_on_threads<M, S>(
         &mut self,
         model: &mut M,
@@ -142,13 +149,15 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         })
     }
 
-    /// One worker's part of what [`fit_on_threads`](Self::fit_on_threads) does, for a group of one's own: every worker of the communicator calls this
-    /// with the same settings, the same data and a model with the same parameters. Worker 0 evaluates, reports and calls callbacks, and its
-    /// model has the result.
+    /// One worker's part of [`fit_on_threads`](Self::fit_on_threads), for your own group. Every
+    /// worker of the communicator calls this with the same settings, the same data and a model with
+    /// the same parameters. Worker 0 evaluates, reports and calls callbacks, and its model has the
+    /// result.
     ///
     /// # Errors
     ///
-    /// As [`fit_on_threads`](Self::fit_on_threads); [`CommunicatorError::PeerLost`] where another worker has ended by an error of its own.
+    /// As [`fit_on_threads`](Self::fit_on_threads); [`CommunicatorError::PeerLost`] where another
+    /// worker ended by an error of its own.
     pub fn fit_as_worker<M, S, C>(
         &mut self,
         model: &mut M,
@@ -165,7 +174,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         self.as_worker(&job, model, data, communicator)
     }
 
-    /// One worker's part of what [`resume_on_threads`](Self::resume_on_threads) does: every worker reads the file, which worker 0 has written.
+    /// One worker's part of [`resume_on_threads`](Self::resume_on_threads): every worker reads the
+    /// file, which worker 0 has written.
     ///
     /// # Errors
     ///
@@ -206,7 +216,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         }
     }
 
-    /// What every worker does, from the beginning or from where the run in a file stands, whose parameters are then those of the model.
+    /// The work of every worker, from the beginning or from the position in a file, whose
+    /// parameters the model then has.
     fn job<M, S>(&self, model: &mut M, data: &S, path: Option<&Path>) -> Result<Job<R, M::Element>>
     where
         M: Model,
@@ -260,7 +271,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         })
     }
 
-    /// Does the part of worker 0, which reports.
+    /// The work of worker 0, which reports.
     fn lead<M, S, C>(
         &mut self,
         job: &Job<R, M::Element>,
@@ -282,7 +293,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     }
 }
 
-/// Whether a worker was ended by another one.
+/// Whether another worker ended this one.
 fn is_echo(error: &Error) -> bool {
     matches!(error, Error::Store(StoreError::Communicator(CommunicatorError::PeerLost { .. })))
 }

@@ -1,4 +1,5 @@
-//! What worker 0 shows callbacks of a run whose parameters and states are spread over workers.
+//! The view that worker 0 gives callbacks of a run whose parameters and states are spread over
+//! workers.
 
 use super::job::Job;
 use super::worker::Worker;
@@ -15,13 +16,13 @@ use sparse_core::update_rules::UpdateRule;
 use std::cell::RefCell;
 use std::path::Path;
 
-/// A run on workers between two steps, while the others wait to be asked for what they have.
+/// A run on workers between two steps, while the others wait for requests.
 pub(super) struct Session<'w, 'm, R: UpdateRule, M: Model, C> {
     job: &'w Job<R, M::Element>,
     worker: RefCell<&'w mut Worker<'m, M, C>>,
-    /// Whether all rows of the model are up to date: after an epoch.
+    /// Whether all table rows of the model are up to date: after an epoch.
     is_settled: bool,
-    /// As one process would have it, once somebody has asked.
+    /// The updater that one process would have, once it was requested.
     updater: RefCell<Option<Updater<R, M::Element>>>,
     /// An error that could not be returned where it occurred.
     failed: RefCell<Option<Error>>,
@@ -37,12 +38,12 @@ impl<'w, 'm, R: UpdateRule, M: Model, C: Communicator> Session<'w, 'm, R, M, C> 
         Session { job, worker: RefCell::new(worker), is_settled, updater, failed }
     }
 
-    /// An error that a callback was not told.
+    /// An error that no callback has seen.
     pub(super) fn end(self) -> Result<()> {
         self.failed.into_inner().map_or(Ok(()), Err)
     }
 
-    /// Looks at model and updater as one process would have them.
+    /// Reads model and updater as one process would have them.
     fn look<A>(&self, look: impl FnOnce(&dyn State) -> Result<A>) -> Result<A> {
         let mut worker = self.worker.borrow_mut();
         let mut known = self.updater.borrow_mut();

@@ -1,4 +1,4 @@
-//! One worker: rows pulled, gradients of its leaves, pushes.
+//! One worker: pulls table rows, computes gradients of its leaves, pushes.
 
 use super::job::Job;
 use crate::data::{Batch, Part};
@@ -12,23 +12,23 @@ use crate::training::TrainError;
 use sparse_core::update_rules::UpdateRule;
 use std::ops::{ControlFlow, Range};
 
-/// What becomes of the gradient of a batch.
+/// The use of the gradient of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Goal {
     /// A step.
     Step,
-    /// A step of the gradient less that at the snapshot.
+    /// A step by the gradient less that at the snapshot.
     CorrectedStep,
-    /// It is part of the mean gradient.
+    /// A part of the mean gradient.
     Mean,
 }
 
-/// What worker 0 says between two steps, while the others wait for it.
+/// A message of worker 0 between two steps, while the others wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     GoOn = 0,
     Stop = 1,
-    /// All workers gather what they have.
+    /// All workers send their state.
     Gather = 2,
 }
 
@@ -38,25 +38,26 @@ impl From<ControlFlow<()>> for Word {
     }
 }
 
-/// What has become of a batch.
+/// The outcome of a batch.
 pub(super) struct Done {
     /// Its mean loss, without padding.
     pub(super) loss: f64,
-    /// Whether worker 0 wants to look now.
+    /// Whether worker 0 pauses now.
     pub(super) pauses: bool,
 }
 
 /// One worker of a run.
 pub(super) struct Worker<'m, M: Model, C> {
-    /// A model whose tables are up to date where the part of the present batch reads them.
+    /// A model whose tables are up to date in the rows that its part of the present batch reads.
     model: &'m mut M,
-    /// The same of the snapshot.
+    /// The same for the snapshot.
     snapshot: Option<M>,
     store: KvStore<M::Element, C>,
     sums: Vec<LeafSum<M::Element>>,
     clip_norm: Option<f64>,
     rows: RowIds,
-    /// Of this worker's leaves, times their rows without padding; at worker 0 what it says comes first.
+    /// The losses of this worker's leaves, times their samples without padding; at worker 0 its
+    /// message comes first.
     losses: Vec<f64>,
     all_losses: Vec<f64>,
 }
@@ -131,7 +132,7 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
         self.store.end_mean(clock, n_rows)
     }
 
-    /// Takes part in pulls of all parameters, which this worker gets where it wants them.
+    /// Takes part in pulls of all parameters; this worker gets them where it asks for them.
     pub(super) fn pull_all(&mut self, is_wanted: bool) -> Result<()> {
         let rows = if is_wanted { RowIdsView::All } else { no_rows() };
         let mut parameters = self.model.parameters_mut();
@@ -141,12 +142,12 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
         Ok(())
     }
 
-    /// Says something to the others, as worker 0.
+    /// Sends a message to the others, as worker 0.
     pub(super) fn say(&mut self, word: Word) -> Result<()> {
         self.store.gather(&[f64::from(word as u8)], &mut self.all_losses)
     }
 
-    /// Does what worker 0 says until it says whether to go on.
+    /// Follows the messages of worker 0 until it says whether to continue.
     pub(super) fn listen(&mut self) -> Result<ControlFlow<()>> {
         loop {
             self.store.gather(&[], &mut self.all_losses)?;
@@ -164,8 +165,8 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
         }
     }
 
-    /// Brings together what all workers have, as worker 0: returns the updater that one process would have, and puts the weights into the
-    /// model, as they are, where rows may wait for steps that they missed. O(values).
+    /// Collects the state of all workers, as worker 0. Returns the updater that one process would
+    /// have, and puts the weights into the model as they are; table rows may miss steps. O(values).
     pub(super) fn gather<R: UpdateRule>(
         &mut self,
         job: &Job<R, M::Element>,
@@ -190,7 +191,7 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
         Ok(updater)
     }
 
-    /// Takes part in what all workers make of a batch. Worker 0 says whether all pause after it.
+    /// Takes part in adding up a batch. Worker 0 says whether all pause after it.
     pub(super) fn step<'b, B: Batch<'b, M::Element>>(
         &mut self,
         batch: &B,
@@ -250,7 +251,7 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
         Ok(done)
     }
 
-    /// Pulls what some rows of a batch read of each parameter.
+    /// Pulls the table rows of each parameter that some samples of a batch read.
     fn pull<'b, B: Batch<'b, M::Element>>(
         &mut self,
         batch: &B,
