@@ -1,4 +1,4 @@
-//! Data of which it is known only when the program runs whether it lies in memory or streams past.
+//! Data in memory or a stream, chosen at run time.
 
 use super::stream::{StreamBatch, StreamBatches, StreamedDataset};
 use super::{
@@ -10,8 +10,8 @@ use crate::formats::{CsrView, DenseView, IdsView};
 use crate::model::{BatchSource, InputInfo};
 use sparse_core::element::{Float, Unit};
 
-/// Data in memory or a stream, as one type, so that what trains on either is compiled once. A batch costs a branch for each
-/// of its arrays more than one of the kind itself.
+/// Data in memory or a stream, as one type, so that code that trains on either is compiled once. A
+/// batch costs one branch more for each of its arrays.
 ///
 /// ```
 /// use sparse_runtime::data::{AnyDataset, DataSource};
@@ -24,7 +24,7 @@ use sparse_core::element::{Float, Unit};
 pub enum AnyDataset<T: Float = f32> {
     /// Lies in memory.
     Memory(Dataset<T>),
-    /// Is read again in every epoch.
+    /// Is read anew in every epoch.
     Stream(StreamedDataset<T>),
 }
 
@@ -55,12 +55,12 @@ macro_rules! either {
 }
 
 impl<T: Float> AnyDataset<T> {
-    /// The number of features, as of [`Dataset::n_features`].
+    /// The number of features, like [`Dataset::n_features`].
     pub fn n_features(&self) -> usize {
         either!(AnyDataset, self, |data| data.n_features())
     }
 
-    /// Statistics of the labels, as of [`Dataset::label_statistics`]; those of a stream are known
+    /// Statistics of the labels, like [`Dataset::label_statistics`]; those of a stream are known
     /// once all of it has been read.
     pub fn label_statistics(&self) -> Option<Vec<LabelStatistics>> {
         match self {

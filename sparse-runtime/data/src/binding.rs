@@ -1,4 +1,4 @@
-//! Which array of the data serves which declaration of a model: names, types and labels, settled once.
+//! Binds the arrays of data to the declarations of a model: names, types and labels, resolved once.
 
 use super::error::role_name;
 use super::{ColumnName, ColumnValues, DataError, Dataset, Labels};
@@ -7,18 +7,18 @@ use crate::model::{Extent, InputInfo, InputRole, LabelKind};
 use sparse_core::element::{Element, Float, Unit};
 use sparse_core::storage::ElementType;
 
-/// All rows of the array that serves one declaration, with the rank declared.
+/// All samples of the array for one declaration, with the declared rank.
 pub(super) enum Bound<'s, T: Float> {
     Csr(CsrView<'s, T>),
     Unit(CsrView<'s, Unit>),
     Dense(BoundDense<'s, T>),
-    /// Ids, and the shape under which they fit.
+    /// Ids, and the shape in which they fit.
     Ids(IdsView<'s>, Shape),
-    /// A label that nobody will read; the shape has no rows.
+    /// A label that is not read; the shape has no rows.
     Ignored(Shape, ElementType),
 }
 
-/// The values of a dense array, and the shape under which they fit.
+/// The values of a dense array, and the shape in which they fit.
 ///
 /// Invariant: `values` are `shape.n_rows()` rows of `row_size` elements.
 #[derive(Clone, Copy)]
@@ -52,8 +52,8 @@ pub(super) fn bind<'s, T: Float>(
         .collect()
 }
 
-/// The column of each declaration: by name, else by role and order among the columns that no declaration names.
-/// `None` for a label that is not needed.
+/// The column of each declaration: by name, otherwise by role and order among the columns that no
+/// declaration names. `None` for a label that is not needed.
 pub(super) fn resolve<T: Float>(
     data: &Dataset<T>,
     inputs: &[InputInfo],
@@ -155,7 +155,7 @@ fn bind_column<'s, T: Float>(
     })
 }
 
-/// Labels, each with its row, must be what the loss that reads them takes.
+/// Checks that labels, each with its sample, are accepted by the loss that reads them.
 fn check_labels<T: Float>(
     declared: &InputInfo,
     mut labels: impl Iterator<Item = (usize, T)>,
@@ -194,8 +194,8 @@ fn check_labels<T: Float>(
     })
 }
 
-/// The shape under which an array fits a declaration. The number of rows is free; one element a row may be
-/// written with any rank; other ranks and all constant extents must agree.
+/// The shape in which an array fits a declaration. The number of samples is free; one element a
+/// sample may have any rank; other ranks and all constant extents must agree.
 fn fit(found: Shape, declared: &[Extent]) -> Option<Shape> {
     let rank = declared.len();
     let shape = if found.rank() == rank {

@@ -7,19 +7,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How much is read at once. A line that is longer makes the buffer grow to its length.
+/// The bytes of one read. A longer line makes the buffer grow to its length.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
 
-/// The longest line, 256 MiB: far beyond any row, and what a small compressed file, in which a line need not end, may take of the memory.
+/// The longest line, 256 MiB: far beyond any sample. It bounds the memory of a small compressed
+/// file whose line does not end.
 pub(crate) const LINE_BYTES: usize = 1 << 28;
 
 /// Yields a reader's bytes in blocks that end at the end of a line (the last one may lack it).
 pub(crate) struct Blocks<R> {
     reader: R,
     buffer: Vec<u8>,
-    /// The bytes of `buffer` that are filled.
+    /// The filled bytes of `buffer`.
     filled: usize,
-    /// The bytes at the front of `buffer` that were handed out last.
+    /// The bytes at the front of `buffer` that the last block was.
     taken: usize,
     /// The size of a block.
     size: usize,
@@ -27,7 +28,7 @@ pub(crate) struct Blocks<R> {
     limit: usize,
 }
 
-/// Why there is no next block.
+/// The reason why there is no next block.
 #[derive(Debug)]
 pub(crate) enum BlocksError {
     Io(io::Error),
@@ -35,7 +36,7 @@ pub(crate) enum BlocksError {
 }
 
 impl BlocksError {
-    /// The typed error, of the file `name` after so many lines.
+    /// The typed error, for the file `name` after this number of lines.
     pub(crate) fn after(self, name: &str, lines: u64) -> ReadError {
         match self {
             BlocksError::Io(source) => io_error(name, source),
@@ -48,12 +49,12 @@ impl BlocksError {
 }
 
 impl<R: Read> Blocks<R> {
-    /// In blocks of about a given size instead of [`BLOCK_BYTES`].
+    /// With blocks of about this size instead of [`BLOCK_BYTES`].
     pub(crate) fn with_size(reader: R, size: usize) -> Self {
         Blocks { reader, buffer: Vec::new(), filled: 0, taken: 0, size, limit: LINE_BYTES }
     }
 
-    /// Of lines of up to so many bytes instead of [`LINE_BYTES`].
+    /// With lines of up to this number of bytes instead of [`LINE_BYTES`].
     pub(crate) fn longest_line(self, limit: usize) -> Self {
         Blocks { limit, ..self }
     }
@@ -96,7 +97,7 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>, ReadError> {
     Ok(open_counted(path)?.0)
 }
 
-/// As [`open`], with the bytes of the file as they lie on the disk.
+/// Like [`open`], with the count of bytes on disk.
 pub(crate) fn open_counted(path: &Path) -> Result<(Box<dyn Read + Send>, ByteCount), ReadError> {
     let name = path.display().to_string();
     let file = File::open(path).map_err(|source| io_error(&name, source))?;
@@ -111,7 +112,7 @@ pub(crate) fn open_counted(path: &Path) -> Result<(Box<dyn Read + Send>, ByteCou
     Ok((reader, count))
 }
 
-/// How far a file has been read.
+/// The bytes of a file read so far.
 pub(crate) struct ByteCount {
     bytes: Arc<AtomicU64>,
     total: u64,
@@ -142,7 +143,7 @@ impl Read for Counted {
     }
 }
 
-/// How a file is compressed, by the ending of its name.
+/// The compression of a file, by the ending of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {
     Gzip,
@@ -179,7 +180,7 @@ fn unzstd(file: String, _: Counted) -> Result<Box<dyn Read + Send>, ReadError> {
     Err(ReadError::FeatureDisabled { file, feature: "zstd" })
 }
 
-/// The typed error for what reading the file `name` gave.
+/// The typed error for a failed read of the file `name`.
 pub(crate) fn io_error(name: &str, source: io::Error) -> ReadError {
     use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
     let file = name.to_owned();

@@ -1,4 +1,4 @@
-//! Labels that name classes: from the numbers in a file to ids `0..K` and back.
+//! Classes: labels in files to ids `0..K` and back.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -24,7 +24,7 @@ impl Classes {
         self.0.len()
     }
 
-    /// Whether there is no class: the data had no rows.
+    /// Whether there is no class: the data had no samples.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -35,7 +35,7 @@ impl Classes {
         u32::try_from(position.ok()?).ok()
     }
 
-    /// The label of an id.
+    /// The label with an id.
     pub fn label(&self, id: u32) -> Option<f64> {
         self.0.get(id as usize).copied()
     }
@@ -46,7 +46,7 @@ impl Classes {
     }
 }
 
-/// `{-1, 1}`; of many classes the first few.
+/// `{-1, 1}`; for many classes the first few.
 impl fmt::Display for Classes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 10;

@@ -12,33 +12,33 @@ use sparse_core::storage::{ElementType, Storage};
 use std::fmt;
 use std::sync::Arc;
 
-/// One array of a dataset, with its role and perhaps a name.
+/// One array of a dataset, with its role and an optional name.
 #[derive(Clone)]
 pub struct Column<T: Float = f32> {
     name: Option<String>,
     role: InputRole,
     values: ColumnValues<T>,
-    /// The same entries once more.
+    /// The same entries, divided by threads.
     divided: Option<Divided<T>>,
 }
 
-/// The entries of a csr by the threads that they are of. Shared, as it never changes.
+/// The entries of a csr, divided by threads. Shared, as they never change.
 #[derive(Clone)]
 enum Divided<T> {
     Csr(Arc<DividedEntries<T>>),
     Unit(Arc<DividedEntries<Unit>>),
 }
 
-/// The values of a column, one row for each row of the data.
+/// The values of a column, one row for each sample.
 #[derive(Clone)]
 pub enum ColumnValues<T: Float = f32> {
     /// Sparse rows.
     Csr(Csr<T>),
     /// Sparse rows whose values are all 1, and take no memory.
     Unit(Csr<Unit>),
-    /// Numbers: the first extent is the rows.
+    /// Numbers: the first extent is the samples.
     Dense(Dense<T>),
-    /// Ids of classes or of rows of a table, of any of the id types: the first extent is the rows.
+    /// Ids of classes or of table rows, of any id type: the first extent is the samples.
     Ids(Ids),
 }
 
@@ -67,7 +67,7 @@ impl<T: Float> Column<T> {
         self.values
     }
 
-    /// The same column; the entries of a csr lie once more by the threads, so many, that they are of.
+    /// The same column, with the entries of a csr divided by this number of threads as well.
     pub(super) fn divided_for(mut self, threads: usize) -> Result<Self, FormatError> {
         self.divided = match &self.values {
             ColumnValues::Csr(csr) => {
@@ -81,7 +81,7 @@ impl<T: Float> Column<T> {
         Ok(self)
     }
 
-    /// All rows of `csr`, which are its values, with what there is of them by threads.
+    /// All rows of `csr`, which are its values, with their entries by threads.
     pub(super) fn csr_view<'s>(&'s self, csr: &'s Csr<T>) -> CsrView<'s, T> {
         match &self.divided {
             Some(Divided::Csr(divided)) => csr.view().with_divided(divided.rows(0..csr.n_rows())),
@@ -89,7 +89,7 @@ impl<T: Float> Column<T> {
         }
     }
 
-    /// The same of a csr of units.
+    /// The same for a csr of units.
     pub(super) fn unit_view<'s>(&'s self, csr: &'s Csr<Unit>) -> CsrView<'s, Unit> {
         match &self.divided {
             Some(Divided::Unit(divided)) => csr.view().with_divided(divided.rows(0..csr.n_rows())),
@@ -104,12 +104,12 @@ impl<T: Float> Column<T> {
 }
 
 impl<T: Float> ColumnValues<T> {
-    /// The number of rows.
+    /// The number of samples.
     pub fn n_rows(&self) -> usize {
         self.shape().n_rows()
     }
 
-    /// The shape; the first extent is the rows.
+    /// The shape; the first extent is the samples.
     pub fn shape(&self) -> Shape {
         match self {
             ColumnValues::Csr(csr) => csr.shape(),
@@ -136,7 +136,7 @@ impl<T: Float> ColumnValues<T> {
         }
     }
 
-    /// Copies of the given rows, in the order given.
+    /// Copies of the given samples, in the given order.
     pub(super) fn gather(&self, rows: &[usize]) -> Result<Self, FormatError> {
         Ok(match self {
             ColumnValues::Csr(csr) => {
@@ -152,7 +152,8 @@ impl<T: Float> ColumnValues<T> {
         })
     }
 
-    /// The first value that is `nan` or infinite: its row, its place in the row, and the value. O(values).
+    /// The first value that is `nan` or infinite: its sample, its place in the sample, and the
+    /// value. O(values).
     pub(super) fn not_finite(&self) -> Option<(usize, usize, f64)> {
         // Without a branch for each value, so that the common case is as fast as reading them.
         let all_finite = |values: &[T]| {
@@ -189,7 +190,7 @@ fn gather_rows<E: Element>(source: &Dense<E>, rows: &[usize]) -> Result<Dense<E>
     Dense::new(source.shape().with_n_rows(rows.len()), values)
 }
 
-/// Appends the elements of the given rows, which exist.
+/// Appends the elements of the given samples, which exist.
 #[inline]
 pub(super) fn append_rows<E: Element>(
     values: &mut Vec<E>,
@@ -226,7 +227,7 @@ macro_rules! from_ids {
             }
         }
 
-        /// One id a row.
+        /// One id a sample.
         impl<T: Float> From<Vec<$id>> for ColumnValues<T> {
             fn from(values: Vec<$id>) -> Self {
                 Dense::from(values).into()
@@ -252,7 +253,7 @@ macro_rules! from_floats {
             }
         }
 
-        /// One number a row.
+        /// One number a sample.
         impl From<Vec<$float>> for ColumnValues<$float> {
             fn from(values: Vec<$float>) -> Self {
                 ColumnValues::Dense(values.into())

@@ -1,4 +1,4 @@
-//! What can be wrong with data in memory, or with data and a model together.
+//! Errors of data in memory, and of data and a model together.
 
 use super::Classes;
 use crate::escaped::Escaped;
@@ -7,11 +7,11 @@ use crate::model::{Extent, InputRole};
 use sparse_core::storage::{ElementType, Storage};
 use std::fmt;
 
-/// Data is not valid, or is not what a model declares. Rows are counted from zero.
+/// Data is invalid, or does not fit a model's declarations. Samples are counted from zero.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
-    /// A weight that no row can have.
+    /// An invalid weight of a sample.
     #[error("the weight of row {row} is {value}, but must be at least 0 and finite")]
     Weight {
         /// The row.
@@ -29,19 +29,19 @@ pub enum DataError {
         /// The classes that have weights.
         known: usize,
     },
-    /// An array is not valid.
+    /// An array is invalid.
     #[error(transparent)]
     Format(#[from] FormatError),
-    /// Two columns have different numbers of rows.
+    /// Two columns have different numbers of samples.
     #[error("{column} has {found} rows, but {first} has {expected}: every row needs both")]
     RowCount {
         /// The column.
         column: ColumnName,
-        /// Its rows.
+        /// Its samples.
         found: usize,
         /// The first column.
         first: ColumnName,
-        /// The rows of the first column.
+        /// The samples of the first column.
         expected: usize,
     },
     /// Two columns have one name.
@@ -53,7 +53,7 @@ pub enum DataError {
     /// There is no input.
     #[error("the data has no input: add one with `.input(name, values)`")]
     NoInput,
-    /// A [`FrequencyOrder`](crate::data::FrequencyOrder) of a matrix of another width.
+    /// A [`FrequencyOrder`](crate::data::FrequencyOrder) for a matrix of another width.
     #[error(
         "{found} columns or rows cannot be put in an order of {expected} columns: it was made of other data"
     )]
@@ -87,7 +87,7 @@ pub enum DataError {
         /// The value.
         value: f64,
     },
-    /// A number of an input cannot be of the element type that it is to become.
+    /// A number of an input is out of the range of its new element type.
     #[error(
         "row {row} of {column} holds a number that is infinite as `{element}`: scale the column, or keep a wider type"
     )]
@@ -145,7 +145,7 @@ pub enum DataError {
         /// The label's name in the model.
         declared: String,
     },
-    /// A label that should name a class is a real number.
+    /// A label that should be a class id is a real number.
     #[error(
         "`{declared}` is a class id, but {column} holds real numbers: turn them into ids by `data.into_classes()`"
     )]
@@ -155,7 +155,7 @@ pub enum DataError {
         /// The label's name in the model.
         declared: String,
     },
-    /// A label does not occur among the classes known.
+    /// A label is not among the known classes.
     #[error("row {row} has the label {label}, which is not among the {} classes {known}", known.len())]
     UnknownClass {
         /// The row.
@@ -165,7 +165,7 @@ pub enum DataError {
         /// The classes.
         known: Classes,
     },
-    /// Classes were asked of data without a label of real numbers.
+    /// Classes were requested for data without a label of real numbers.
     #[error("there is no label of real numbers, one a row, that could be turned into class ids")]
     NothingToClassify,
     /// A declared input or label has no column.
@@ -178,7 +178,7 @@ pub enum DataError {
         role: &'static str,
         /// Its name in the model.
         declared: String,
-        /// The columns that there are.
+        /// The columns of the data.
         available: String,
     },
     /// A column has another storage type than the model declares.
@@ -209,7 +209,7 @@ pub enum DataError {
         /// Its element type.
         found: ElementType,
     },
-    /// A column of what a model declares a pattern stores something else than 1.
+    /// A column that the model declares as a pattern stores another value than 1.
     #[error(
         "row {row} of {column} stores {value} in column {position} (numbered from 0), but `{declared}` is declared `csr<unit>`, whose values are all 1: leave `<unit>` out, or make every stored value 1 by `csr.cast::<Unit>()`"
     )]
@@ -237,40 +237,40 @@ pub enum DataError {
         /// Its shape.
         found: Box<Shape>,
     },
-    /// A batch was asked for an array as what it is not.
+    /// A batch was read as an array of another kind.
     #[error(
         "the batch holds no {asked} at position {index}: bind it with the inputs of the model that reads it"
     )]
     WrongPosition {
         /// The position in [`Model::INPUTS`](crate::model::Model::INPUTS).
         index: usize,
-        /// What was asked for.
+        /// The requested kind.
         asked: &'static str,
     },
-    /// Batches of no rows.
+    /// Batches of no samples.
     #[error("the batch size is 0: a batch has at least one row")]
     ZeroBatchSize,
-    /// Batches to be filled up that are larger than data in memory needs.
+    /// Padded batches that are larger than the maximum.
     #[error(
         "the batch size is {batch_size}, but a batch that `LastBatch::Pad` fills up has at most {limit} rows: make batches smaller, or use `LastBatch::Short`"
     )]
     PaddedBatchSize {
-        /// The rows of a batch.
+        /// The samples of a batch.
         batch_size: usize,
-        /// The most rows of a batch that is filled up.
+        /// The most samples of a padded batch.
         limit: usize,
     },
-    /// Batches of rows of several epochs that are larger than can be listed.
+    /// Rolled-over batches of several epochs that are too large to be listed.
     #[error(
         "the batch size is {batch_size}, but a batch of the rows that `LastBatch::RollOver` hands on has at most {limit} rows: make batches smaller, or use `LastBatch::Short`"
     )]
     RolledBatchSize {
-        /// The rows of a batch.
+        /// The samples of a batch.
         batch_size: usize,
-        /// The most rows of a batch.
+        /// The most samples of a batch.
         limit: usize,
     },
-    /// Rows of a stream that should come first in the next epoch.
+    /// Samples of a stream that would come first in the next epoch.
     #[error(
         "a stream cannot roll rows over into the next epoch, which may be the first to be read: use `LastBatch::Short`, `Discard` or `Pad`"
     )]
@@ -297,29 +297,29 @@ pub enum DataError {
         /// The bits.
         bits: u32,
     },
-    /// A column of the data was asked for by a name that it does not have.
+    /// An unknown column of the data.
     #[error("there is no column `{}`: the data has {}", Escaped(name), Escaped(available))]
     UnknownColumn {
         /// The name.
         name: String,
-        /// The columns that there are.
+        /// The columns of the data.
         available: String,
     },
-    /// A description of data that makes no sense.
+    /// An invalid description of data.
     #[error("{}", Escaped(message))]
     Schema {
-        /// What is wrong and what to do.
+        /// The fault, and what to do.
         message: String,
     },
-    /// The data lacks what a file format stores.
+    /// The data lacks a part that a file format stores.
     #[error(
         "there is no {role} to write: the format stores one label and csr features for each row"
     )]
     NotWritable {
-        /// What is missing.
+        /// The missing part.
         role: &'static str,
     },
-    /// A value or a column that the text of a file format cannot say.
+    /// A value or a column that the text of a file format cannot express.
     #[error(
         "row {row} has {value} in column {column}: LibSVM text holds finite numbers, in columns below 2^63 - 1"
     )]
@@ -334,13 +334,13 @@ pub enum DataError {
     /// Synthetic data cannot be made with these settings.
     #[error("{message}")]
     Synthetic {
-        /// What does not fit.
+        /// The fault.
         message: String,
     },
 }
 
 impl DataError {
-    /// What is wrong with a column that is to be a pattern.
+    /// The fault of a column that should be a pattern.
     pub(super) fn not_unit(error: FormatError, column: ColumnName, declared: &str) -> Self {
         match error {
             FormatError::NotUnit { row, column: position, value } => {

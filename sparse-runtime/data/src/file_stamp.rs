@@ -1,20 +1,20 @@
-//! What tells whether a file is still the one that it was: length, time of change, inode.
+//! File stamps, which show whether a file has changed: length, modification time, inode.
 
 use std::fs::Metadata;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A file as it was when it was looked at.
+/// The stamp of a file at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileStamp {
     bytes: u64,
-    /// `None` where the file system keeps no such time.
+    /// `None` if the file system keeps no such time.
     modified: Option<SystemTime>,
-    /// Device and inode, where the system has them: a rename puts another file in the place of a name.
+    /// Device and inode, if the system has them: a rename puts another file in the place of a name.
     identity: Option<(u64, u64)>,
 }
 
 impl FileStamp {
-    /// That of an open file, or of a path.
+    /// The stamp of an open file, or of a path.
     pub(super) fn of(metadata: &Metadata) -> Self {
         FileStamp {
             bytes: metadata.len(),
@@ -23,7 +23,7 @@ impl FileStamp {
         }
     }
 
-    /// What has changed since then, for a message; `None` if nothing has.
+    /// The changes since then, for a message; `None` without any.
     pub(super) fn change(&self, now: &Self) -> Option<String> {
         if self.bytes != now.bytes {
             return Some(format!("it had {} bytes and has {}", self.bytes, now.bytes));
@@ -39,13 +39,13 @@ impl FileStamp {
         self.bytes
     }
 
-    /// The time of change, since 1970; 0 where it is not known.
+    /// The modification time, since 1970; 0 if it is unknown.
     pub(super) fn modified_nanoseconds(&self) -> u128 {
         let since = self.modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         since.map_or(0, |since| since.as_nanos())
     }
 
-    /// The inode, where the system has one.
+    /// The inode, if the system has one.
     pub(super) fn inode(&self) -> Option<u64> {
         self.identity.map(|(_, inode)| inode)
     }

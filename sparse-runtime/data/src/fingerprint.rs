@@ -1,8 +1,10 @@
-//! A number that tells data from other data of the same size, at a cost that does not grow with it: a hash of what the data says about
-//! itself, of the lengths of its arrays or files, and of pieces of these that are spread evenly from the first element to the last.
+//! Fingerprints that distinguish data from other data of the same size, at bounded cost: a hash of
+//! names and shapes, of the lengths of arrays or files, and of pieces of these that are spread
+//! evenly from the first element to the last.
 //!
-//! Of a short array or file the pieces are all of it. In a longer one a difference between two pieces is not seen; data that was made
-//! again, shuffled, scaled or cut otherwise differs everywhere.
+//! The pieces of a short array or file are all of it. In a longer one a difference between two
+//! pieces is not seen; data that was generated again, shuffled, scaled or cut otherwise differs
+//! everywhere.
 //!
 //! It is XXH64 of little-endian bytes: the same on every machine, as long as this file stays as it is.
 
@@ -18,7 +20,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
 
-/// How much is looked at, and how far apart.
+/// The sizes and distances of pieces.
 #[derive(Clone, Copy)]
 struct Sample {
     n_pieces: u64,
@@ -26,14 +28,15 @@ struct Sample {
     piece: u64,
 }
 
-/// Of an array: a piece is a few cache lines.
+/// For an array: a piece is a few cache lines.
 const OF_ARRAY: Sample = Sample { n_pieces: 1024, piece: 64 };
 
-/// Of a file: each piece may be a movement of a disk's head.
+/// For a file: each piece may be a disk seek.
 const OF_FILE: Sample = Sample { n_pieces: 16, piece: 4096 };
 
 impl Sample {
-    /// The pieces of so many elements, ascending: the first begins at the first element, the last ends at the last.
+    /// The pieces of this number of elements, ascending: the first begins at the first element, the
+    /// last ends at the last.
     fn pieces(self, len: u64) -> impl Iterator<Item = Range<u64>> {
         let is_whole = len <= self.n_pieces * self.piece;
         let (n_pieces, piece) = if is_whole { (1, len) } else { (self.n_pieces, self.piece) };
@@ -46,11 +49,12 @@ impl Sample {
     }
 }
 
-/// A fingerprint that is being made. What is added makes a difference, in which order, and where one addition ends.
+/// A fingerprint in progress. The additions matter, and so do their order and their ends.
 pub(super) struct Fingerprint(u64);
 
 impl Fingerprint {
-    /// Of a kind of data: equal contents of two kinds are told apart, because epochs of each have an order of their own.
+    /// For a kind of data: equal contents of two kinds have other fingerprints, because epochs of
+    /// each have an order of their own.
     pub(super) fn new(kind: &str) -> Self {
         Fingerprint(xxh64(kind.as_bytes(), 0))
     }
@@ -67,7 +71,7 @@ impl Fingerprint {
         self.bytes(&number.to_le_bytes());
     }
 
-    /// What a column is: its name, its role and whatever else has a number.
+    /// The description of a column: its name, its role and further numbers.
     pub(super) fn column(&mut self, name: Option<&str>, role: InputRole, numbers: &[u64]) {
         self.number(u64::from(name.is_some()));
         self.bytes(name.unwrap_or_default().as_bytes());

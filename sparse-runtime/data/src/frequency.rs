@@ -1,17 +1,19 @@
-//! Features by frequency: those that occur most often next to each other.
+//! Order of features by frequency: the most frequent ones next to each other.
 
 use super::{ColumnValues, DataError, Dataset};
 use crate::formats::{ColumnIds, ColumnIdsView, Csr, CsrParts};
 use crate::parameter_memory::Table;
 use sparse_core::element::{Element, Float, Stored};
 
-/// Other numbers for the columns of csr data: the one that occurs most often is column 0, and so on; columns that do not occur
-/// follow in their order.
+/// A renumbering of the columns of csr data: the most frequent one is column 0, and so on; columns
+/// that do not occur follow in their order.
 ///
-/// Hashed features lie anywhere in a table. The few that most rows of data name then share cache lines with rows that nobody reads, and
-/// cost a cache miss and an entry of the translation buffer each. By frequency they lie together, so that the same memory holds more of
-/// them: a permutation, which changes no model but the order of its rows, and no result but the order in which a row's terms are
-/// added. Data to be scored goes through the same order, or the trained rows are [put back](Self::restore).
+/// Hashed features lie anywhere in a table. The few frequent ones then share cache lines with table
+/// rows that are never read, and each costs a cache miss and an entry of the translation buffer. In
+/// order of frequency they lie together, so that the same memory holds more of them. It is a
+/// permutation: it changes no model except the order of its table rows, and no result except the
+/// order in which a sample's terms are added. Data to be scored goes through the same order, or the
+/// trained table rows are [put back](Self::restore).
 ///
 /// ```
 /// use sparse_runtime::data::{Dataset, FrequencyOrder};
@@ -30,12 +32,12 @@ pub struct FrequencyOrder {
     n_cols: usize,
     /// The columns that occur, by frequency.
     frequent: Vec<usize>,
-    /// The same, ascending, each with its place in `frequent`.
+    /// The same, ascending, each with its position in `frequent`.
     places: Vec<(usize, usize)>,
 }
 
 impl FrequencyOrder {
-    /// The order of the first csr input of some data. O(nnz · log nnz), whatever the width.
+    /// The order of the first csr input of some data. O(nnz · log nnz), for any width.
     ///
     /// # Errors
     ///
@@ -75,7 +77,7 @@ impl FrequencyOrder {
         self.frequent.len()
     }
 
-    /// The new number of a column; none of one that there is not. O(log of the columns that occur).
+    /// The new number of a column; `None` if it does not exist. O(log of the columns that occur).
     pub fn column(&self, old: usize) -> Option<usize> {
         if old >= self.n_cols {
             return None;
@@ -125,8 +127,8 @@ impl FrequencyOrder {
         Ok(Csr::from_parts(CsrParts { n_cols: self.n_cols, indptr, columns, values })?)
     }
 
-    /// Puts the rows of a parameter that was trained on data in this order where they belong in the data's own. Once training has
-    /// ended: states of an update rule stay where they are. O(values).
+    /// Puts the rows of a parameter that was trained on data in this order back into the data's own
+    /// order. Call it after training: states of an update rule stay where they are. O(values).
     ///
     /// # Errors
     ///

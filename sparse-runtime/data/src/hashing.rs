@@ -1,8 +1,8 @@
-//! The hash that gives features their columns: XXH64, the same in every version and on every machine.
+//! Feature hashing: XXH64, the same in every version and on every machine.
 //!
-//! A token of the column `name` gets the hash `XXH64(token, seed = XXH64(name, seed))`. Its column among `2^b` is the low `b`
-//! bits; where signs are asked for, bit 63 is the sign. Tables that were trained on hashed data stay valid for as long as
-//! seed, names and `b` stay.
+//! A token of the column `name` gets the hash `XXH64(token, seed = XXH64(name, seed))`. Its column
+//! among `2^b` is the low `b` bits; bit 63 is the sign, if signs are used. Tables that were trained
+//! on hashed data stay valid as long as seed, names and `b` stay.
 //!
 //! Source of the algorithm: Y. Collet, *xxHash fast digest algorithm*, `doc/xxhash_spec.md` of github.com/Cyan4973/xxHash.
 
@@ -58,7 +58,7 @@ impl Hashing {
         1 << self.bits
     }
 
-    /// The column of a token that stands in the column `name` of a file.
+    /// The column of a token in the column `name` of a file.
     pub fn column(self, name: &str, token: &[u8]) -> u64 {
         self.low(xxh64(token, self.seed_of(name)))
     }

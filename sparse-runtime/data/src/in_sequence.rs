@@ -8,26 +8,27 @@ use sparse_core::element::Float;
 /// Data in sequence: its batches come in the order of its samples, never shuffled, and a model with
 /// states carries them from batch to batch in scores, evaluations and predictions too.
 ///
-/// A `state` of a model is updated by training steps. [`score`](crate::training::score()),
+/// Training steps update a `state` of a model. [`score`](crate::training::score()),
 /// [`predict`](crate::training::predict), the trainer's methods of these names, its
 /// `.evaluation(&data)` and [`write_predictions`](crate::training::write_predictions) leave it as
-/// it is, and read it so in every batch: right for statistics of the training data, such as running
-/// means. Of `InSequence(&data)` each batch reads the states that the one before it leaves: right
-/// for what depends on the samples before, such as a recurrent model. The first batch reads the
-/// states that the model has, those of the end of training unless they were set. After the last
-/// batch the model has its own states again: no evaluation changes a model. To keep what the
-/// batches leave, call
-/// [`Model::forward_carrying`](crate::model::Model::forward_carrying).
+/// it is, and read it so in every batch. That is right for statistics of the training data, such as
+/// running means.
+///
+/// With `InSequence(&data)` each batch reads the states that the previous one leaves. That is right
+/// for models that depend on earlier samples, such as a recurrent one. The first batch reads the
+/// states of the model: those of the end of training unless they were set. After the last batch the
+/// model has its own states again: no evaluation changes a model. To keep the states that batches
+/// leave, call [`Model::forward_carrying`](crate::model::Model::forward_carrying).
 ///
 /// A trainer gives such data batches of its `batch_size`, as in training; `score` and `predict`
-/// those that they are told.
+/// give the size in their arguments.
 ///
 /// ```
 /// use sparse_runtime::data::{DataSource, InSequence};
 /// use sparse_runtime::model::Model;
 /// use sparse_runtime::training::predict;
 ///
-/// /// The forecasts for what comes after the training data, 32 samples a step.
+/// /// The forecasts for the time after the training data, 32 samples a step.
 /// fn forecast<M: Model>(model: &mut M, next: &impl DataSource<M::Element>) ->
 /// sparse_runtime::Result<Vec<M::Element>> {
 ///     Ok(predict(model, &InSequence(next), 32)?.values().to_vec())

@@ -8,7 +8,7 @@ use crate::model::InputRole;
 use sparse_core::element::{Float, Id};
 use std::collections::BTreeMap;
 
-/// What the labels of a column come to. Sums are in `f64`, whatever the type of the labels.
+/// Statistics of the labels of a column. Sums are in `f64`, for any type of the labels.
 ///
 /// ```
 /// use sparse_runtime::data::Dataset;
@@ -29,15 +29,15 @@ pub struct LabelStatistics {
     squares: f64,
     lowest: f64,
     highest: f64,
-    /// The distinct numbers, ascending; `None` where there are more than [`MOST_DISTINCT`].
+    /// The distinct numbers, ascending; `None` if there are more than [`MOST_DISTINCT`].
     distinct: Option<Vec<f64>>,
     class_counts: BTreeMap<usize, u64>,
 }
 
-/// Distinct labels that are listed, at most.
+/// The largest number of distinct labels that are listed.
 const MOST_DISTINCT: usize = 10;
 
-/// Labels whose mean is taken at a time.
+/// Labels whose mean is computed at a time.
 const BLOCK: usize = 4096;
 
 impl LabelStatistics {
@@ -65,32 +65,32 @@ impl LabelStatistics {
         self.count
     }
 
-    /// The mean; `None` of class ids, and without labels.
+    /// The mean; `None` for class ids, and without labels.
     pub fn mean(&self) -> Option<f64> {
         self.range().map(|_| self.mean)
     }
 
-    /// The mean squared distance from the mean; `None` of class ids, and without labels.
+    /// The mean squared distance from the mean; `None` for class ids, and without labels.
     pub fn variance(&self) -> Option<f64> {
         self.range().map(|_| self.squares / self.count as f64)
     }
 
-    /// The lowest and the highest label; `None` of class ids, and without labels.
+    /// The lowest and the highest label; `None` for class ids, and without labels.
     pub fn range(&self) -> Option<(f64, f64)> {
         (self.lowest <= self.highest).then_some((self.lowest, self.highest))
     }
 
-    /// The distinct labels, ascending; `None` of class ids, and of more than ten distinct labels.
+    /// The distinct labels, ascending; `None` for class ids, and for more than ten distinct labels.
     pub fn distinct(&self) -> Option<&[f64]> {
         self.distinct.as_deref().filter(|_| self.class_counts.is_empty())
     }
 
-    /// How many labels each class id has; empty of labels that are numbers.
+    /// The number of labels of each class id; empty for labels that are numbers.
     pub fn class_counts(&self) -> &BTreeMap<usize, u64> {
         &self.class_counts
     }
 
-    /// Takes in some numbers. O(labels).
+    /// Adds some numbers. O(labels).
     pub(super) fn add<T: Float>(&mut self, labels: &[T]) {
         for block in labels.chunks(BLOCK) {
             let numbers = || block.iter().map(|label| label.as_f64());
@@ -106,7 +106,7 @@ impl LabelStatistics {
         }
     }
 
-    /// Takes in some class ids. O(ids · log(classes)).
+    /// Adds some class ids. O(ids · log(classes)).
     pub(super) fn add_ids(&mut self, ids: impl Iterator<Item = usize>) {
         for id in ids {
             self.count += 1;
@@ -114,7 +114,7 @@ impl LabelStatistics {
         }
     }
 
-    /// Takes in the labels of another part of the column.
+    /// Adds the labels of another part of the column.
     pub(super) fn merge(&mut self, other: &LabelStatistics) {
         self.combine(other.count, other.mean, other.squares);
         self.lowest = self.lowest.min(other.lowest);
@@ -128,7 +128,7 @@ impl LabelStatistics {
         }
     }
 
-    /// Mean and squares of two parts together.
+    /// Combines the mean and squares of two parts.
     fn combine(&mut self, count: u64, mean: f64, squares: f64) {
         let total = self.count + count;
         if total > 0 {
@@ -139,7 +139,7 @@ impl LabelStatistics {
         self.count = total;
     }
 
-    /// Lists a number among the distinct ones. Zeros of both signs are one.
+    /// Lists a number among the distinct ones. Zeros of both signs are equal.
     fn see(&mut self, label: f64) {
         let Some(distinct) = &mut self.distinct else { return };
         let label = label + 0.0;
@@ -153,8 +153,8 @@ impl LabelStatistics {
 }
 
 impl<T: Float> Dataset<T> {
-    /// Statistics of the labels: of each dense column and each column of ids, in order; weights
-    /// are left out. O(labels).
+    /// Statistics of the labels: for each dense column and each column of ids, in order, without
+    /// weights. O(labels).
     pub fn label_statistics(&self) -> Vec<LabelStatistics> {
         let columns = self.columns().iter();
         let labels = columns.filter(|column| is_label(column.role(), column.name()));

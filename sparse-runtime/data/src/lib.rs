@@ -1,8 +1,10 @@
-//! Data: datasets in memory, batches for a training loop, and readers for the formats that sparse data comes in.
+//! Data: datasets in memory, batches for a training loop, and readers for the formats of sparse
+//! data.
 //!
-//! [`Dataset`] holds named columns; [`DataSource`] is what a training loop asks of it, or of a reader that streams.
-//! [`libsvm`], [`npz`] and [`matrix_market`] read files, [`TextReader`] those of any [`RowFormat`] ([`Delimited`],
-//! [`Ratings`], [`LibFfm`], [`Words`]), [`stream`] files that are larger than memory; [`synthetic`] makes data up.
+//! [`Dataset`] holds named columns. [`DataSource`] is the interface for a training loop, of data in
+//! memory and of streams. [`libsvm`], [`npz`] and [`matrix_market`] read files; [`TextReader`]
+//! reads those of any [`RowFormat`] ([`Delimited`], [`Ratings`], [`LibFfm`], [`Words`]). [`stream`]
+//! reads files larger than memory; [`synthetic`] generates data.
 
 mod any;
 mod batches;

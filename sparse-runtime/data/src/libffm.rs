@@ -1,4 +1,4 @@
-//! LibFFM text: `label field:index:value …`, one row a line.
+//! LibFFM text: `label field:index:value …`, one sample a line.
 
 use super::number::{MAX_DIGITS, NotANumber, digits, number};
 use super::read_error::Fault;
@@ -10,12 +10,12 @@ use super::{Excerpt, Problem};
 use crate::model::InputRole;
 use sparse_core::element::Float;
 
-/// The text of libFFM, for field-aware models: `label field:index:value …`, fields and indices counted from zero, entries in any
-/// order.
+/// The text of libFFM, for field-aware models: `label field:index:value …`, fields and indices
+/// counted from zero, entries in any order.
 ///
-/// The data has the inputs `x`, `csr[n, d]`, and `field`, a csr of the same pattern that has the number of the field where `x` has the
-/// value; and the label `y`, `dense[n]`. The number of features is the largest index and one more, unless it is
-/// [declared](LibFfm::n_features).
+/// The data has the inputs `x`, `csr[n, d]`, and `field`, a csr of the same pattern with the number
+/// of the field of each value of `x`; and the label `y`, `dense[n]`. The number of features is the
+/// largest index plus one, unless it is [declared](LibFfm::n_features).
 ///
 /// ```
 /// use sparse_runtime::data::{LibFfm, TextReader};
@@ -35,7 +35,7 @@ pub struct LibFfm {
 const MAX_FIELD: u64 = 255;
 
 impl LibFfm {
-    /// As many features as occur; an index that occurs twice in a row is an error.
+    /// The number of features is found; an index that occurs twice in a sample is an error.
     pub fn new() -> Self {
         LibFfm::default()
     }
@@ -46,13 +46,15 @@ impl LibFfm {
         LibFfm { n_features: n_features.into(), ..self }
     }
 
-    /// Adds the values of an index that occurs more than once in a row, as indices that were hashed do; the field is that of the first.
+    /// Adds the values of an index that occurs more than once in a sample, as hashed indices do;
+    /// the field is that of the first.
     #[must_use]
     pub fn add_repeated(self) -> Self {
         LibFfm { add_repeated: true, ..self }
     }
 
-    /// Rows are entries and nothing else: enough to predict. A line that begins with a label is an error then.
+    /// Samples are entries alone: enough to predict. A line that begins with a label is an error
+    /// then.
     #[must_use]
     pub fn without_labels(self) -> Self {
         LibFfm { without_labels: true, ..self }
@@ -108,7 +110,7 @@ struct Entry {
     index: u64,
     field: u64,
     value: f64,
-    /// Where in the line it stands.
+    /// Its position in the line.
     offset: usize,
 }
 
@@ -241,7 +243,7 @@ mod tests {
         TextReader::new(format).read_bytes("file", text.as_bytes())
     }
 
-    /// The rows of a csr column.
+    /// The entries of a csr column.
     fn rows(data: &Dataset, name: &str) -> Vec<Vec<(usize, f32)>> {
         match data.column(name).unwrap().values() {
             ColumnValues::Csr(csr) => csr.iter_rows().map(Iterator::collect).collect(),

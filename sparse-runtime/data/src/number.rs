@@ -1,8 +1,9 @@
-//! Decimal numbers from bytes, and back: exact, and fast for the short numbers that data files hold.
+//! Decimal numbers from bytes, and back: exact, and fast for the short numbers of data files.
 //!
-//! Results are bit for bit those of `str::parse`. A number of few digits takes the fast path of Clinger, "How to
-//! read floating point numbers accurately" (PLDI 1990): where mantissa and power of ten are both exact in `f64`,
-//! one multiplication or division rounds correctly. Everything else is left to the standard library.
+//! Results equal those of `str::parse` bit for bit. A number of few digits takes the fast path of
+//! Clinger, "How to read floating point numbers accurately" (PLDI 1990): where mantissa and power
+//! of ten are both exact in `f64`, one multiplication or division rounds correctly. The standard
+//! library reads everything else.
 
 use sparse_core::element::Float;
 use sparse_core::storage::ElementType;
@@ -30,7 +31,8 @@ pub(crate) const SHIFT: [u64; MAX_DIGITS + 1] = {
 
 /// Reads leading decimal digits.
 ///
-/// Returns their value, which is meaningless above [`MAX_DIGITS`] digits, their number and what follows them.
+/// Returns their value, which is meaningless above [`MAX_DIGITS`] digits, their number and the text
+/// after them.
 #[inline(always)]
 pub(crate) fn digits(bytes: &[u8]) -> (u64, usize, &[u8]) {
     let (mut value, mut count, mut rest) = digits8(bytes);
@@ -48,7 +50,7 @@ pub(crate) fn digits(bytes: &[u8]) -> (u64, usize, &[u8]) {
     (value, count, rest)
 }
 
-/// Reads up to eight leading digits, all at once: the bytes are the lanes of one register.
+/// Reads up to eight leading digits at once: the bytes are the lanes of one register.
 #[inline(always)]
 fn digits8(bytes: &[u8]) -> (u64, usize, &[u8]) {
     match bytes.first_chunk::<8>() {
@@ -74,8 +76,8 @@ fn digits_of_chunk(chunk: [u8; 8]) -> (u64, usize) {
     (value_of(lanes.unbounded_shl(64 - 8 * count)), count as usize)
 }
 
-/// Reads the digits in front of a colon: their value and number, one to eight. `None` where it sees that other bytes stand
-/// there; the byte behind eight digits is not seen.
+/// Reads the digits in front of a colon: their value and number, one to eight. `None` if other
+/// bytes occur; the byte behind eight digits is not checked.
 #[inline(always)]
 pub(crate) fn digits_before_colon(chunk: [u8; 8]) -> Option<(u64, usize)> {
     // What a reader's next step waits for is the number of digits alone, so that it is found in as
@@ -109,11 +111,12 @@ fn value_of(lanes: u64) -> u64 {
     high.wrapping_add(low) >> 32
 }
 
-/// How many bytes [`short_decimal`] looks at, and may.
+/// The number of bytes that [`short_decimal`] reads, and may read.
 pub(crate) const SHORT_DECIMAL: usize = 24;
 
-/// Reads a number of the form that most values in files have: a digit, a point, one to fifteen digits, perhaps a minus in
-/// front. Returns it and its length. `None` for anything else, which may be a number as well.
+/// Reads a number of the most frequent form: a digit, a point, one to fifteen digits, and an
+/// optional minus in front. Returns it and its length. `None` for anything else, which may be a
+/// number as well.
 #[inline(always)]
 pub(crate) fn short_decimal<T: Float>(bytes: &[u8; SHORT_DECIMAL]) -> Option<(T, usize)> {
     // Two loops in effect: to add the sign's length would make all that follows wait for it.
@@ -147,7 +150,7 @@ fn short_unsigned<T: Float>(bytes: &[u8; SHORT_DECIMAL - 1]) -> Option<(T, usize
     Some((exact(mantissa, -(count as i64))?, 2 + count))
 }
 
-/// Why bytes are not a finite number.
+/// The reason why bytes are not a finite number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotANumber {
     /// No number begins here.
@@ -156,7 +159,7 @@ pub(crate) enum NotANumber {
     NotFinite,
 }
 
-/// Reads the number at the beginning of `bytes`; returns it and what follows it.
+/// Reads the number at the beginning of `bytes`; returns it and the text after it.
 ///
 /// The grammar is that of `str::parse` without the words: `[+-] digits [. digits] [e [+-] digits]`, with at least
 /// one digit before or after the point.
@@ -205,7 +208,7 @@ pub(crate) fn number<T: Float>(bytes: &[u8]) -> Result<(T, &[u8]), NotANumber> {
     by_the_standard_library(text).map(|value| (value, rest))
 }
 
-/// `mantissa * 10^exponent`, correctly rounded, or `None` where that takes more than one rounding.
+/// `mantissa * 10^exponent`, correctly rounded, or `None` if that takes more than one rounding.
 #[inline(always)]
 pub(crate) fn exact<T: Float>(mantissa: u64, exponent: i64) -> Option<T> {
     if mantissa > 1 << f64::MANTISSA_DIGITS {
@@ -246,7 +249,7 @@ fn by_the_standard_library<T: Float>(text: &[u8]) -> Result<T, NotANumber> {
     }
 }
 
-/// Tells `nan` and `inf` from garbage.
+/// Distinguishes `nan` and `inf` from other text.
 #[cold]
 fn word(bytes: &[u8]) -> NotANumber {
     let begins_with =
@@ -258,7 +261,7 @@ fn word(bytes: &[u8]) -> NotANumber {
     }
 }
 
-/// The shortest decimal form that is read back to the same bits.
+/// The shortest decimal form that reads back to the same bits.
 pub(crate) fn write_number<T: Float>(
     writer: &mut (impl Write + ?Sized),
     value: T,

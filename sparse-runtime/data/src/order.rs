@@ -2,7 +2,8 @@
 
 use crate::random::shuffle;
 
-/// Appends the rows `0..n_rows` in the order of an epoch, which seed and epoch determine. O(n_rows).
+/// Appends the samples `0..n_rows` in the order of an epoch, a function of seed and epoch.
+/// O(n_rows).
 pub(crate) fn append_shuffled(order: &mut Vec<usize>, n_rows: usize, seed: u64, epoch: u64) {
     let start = order.len();
     order.extend(0..n_rows);

@@ -1,4 +1,4 @@
-//! Some rows of a batch, as a batch.
+//! A run of a batch's samples, as a batch.
 
 use crate::error::Result;
 use crate::formats::{CsrView, DenseView, IdsView};
@@ -7,7 +7,7 @@ use sparse_core::element::{Float, Unit};
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// A run of the rows of a batch: every array is sliced, in O(1), when it is asked for.
+/// A run of the samples of a batch: every array is sliced, in O(1), when it is read.
 pub(crate) struct Part<'s, S, T> {
     batch: &'s S,
     rows: Range<usize>,
@@ -15,7 +15,7 @@ pub(crate) struct Part<'s, S, T> {
 }
 
 impl<'s, S, T> Part<'s, S, T> {
-    /// Rows that the batch must have: whoever binds the part is told otherwise.
+    /// The samples that the batch must have; binding the part to another size is an error.
     pub(crate) fn new(batch: &'s S, rows: Range<usize>) -> Self {
         Part { batch, rows, element: PhantomData }
     }

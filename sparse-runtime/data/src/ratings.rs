@@ -1,4 +1,4 @@
-//! Ratings: `user item value` a line.
+//! Ratings text: `user item value` a line.
 
 use super::number::number;
 use super::read_error::Fault;
@@ -10,11 +10,13 @@ use super::{Excerpt, Problem};
 use crate::model::InputRole;
 use sparse_core::element::Float;
 
-/// Ratings as text: a user, an item and a value a line, and perhaps more, which is ignored (a time, most often).
+/// Ratings as text: a user, an item and a value a line. Further fields are ignored (usually a
+/// time).
 ///
-/// The data has the inputs `user` and `item`, ids of `dense<u32>[n]`, and the label `rating`, `dense[n]`. Ids are any text; they are
-/// numbered densely in the order in which they first occur, and [`Dataset::id_map`](super::Dataset::id_map) keeps what each
-/// number stands for. Test data is read with the maps of the training data.
+/// The data has the inputs `user` and `item`, ids of `dense<u32>[n]`, and the label `rating`,
+/// `dense[n]`. Ids are any text. They are numbered densely in the order of their first occurrence,
+/// and [`Dataset::id_map`](super::Dataset::id_map) keeps the id of each number. Read test data with
+/// the maps of the training data.
 ///
 /// ```
 /// use sparse_runtime::data::{Ratings, TextReader};
@@ -27,8 +29,9 @@ use sparse_core::element::Float;
 /// # Ok::<(), sparse_runtime::Error>(())
 /// ```
 ///
-/// The first line is a header if its third field is a word, in quotes or not, as in `userId,movieId,rating,timestamp`. A word for a number
-/// that is missing or not finite, such as `nan` or `N/A`, is none: that line is a rating without its value, and refused.
+/// The first line is a header if its third field is a word, in quotes or not, as in
+/// `userId,movieId,rating,timestamp`. A word for a missing number or one that is not finite, such
+/// as `nan` or `N/A`, is none: that line is a rating without its value, and refused.
 #[derive(Clone, Debug, Default)]
 pub struct Ratings {
     separator: Separator,
@@ -37,10 +40,10 @@ pub struct Ratings {
     without_labels: bool,
 }
 
-/// What stands between the fields of a rating.
+/// The separator of the fields of a rating.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Separator {
-    /// The first of these that the first line of the file has: `::`, tab, comma, blanks.
+    /// The first of these that occurs in the first line of the file: `::`, tab, comma, blanks.
     #[default]
     Detect,
     /// `,`.
@@ -54,31 +57,31 @@ pub enum Separator {
 }
 
 impl Ratings {
-    /// Ratings with ids that are not known yet.
+    /// Ratings whose ids are not known yet.
     pub fn new() -> Self {
         Ratings::default()
     }
 
-    /// What stands between the fields.
+    /// Sets the separator of the fields.
     #[must_use]
     pub fn separator(self, separator: Separator) -> Self {
         Ratings { separator, ..self }
     }
 
-    /// The users that there are: any other is an error, which names the line.
+    /// The known users: any other is an error that names the line.
     #[must_use]
     pub fn users(self, users: IdMap) -> Self {
         Ratings { users: Some(users), ..self }
     }
 
-    /// The items that there are: any other is an error, which names the line.
+    /// The known items: any other is an error that names the line.
     #[must_use]
     pub fn items(self, items: IdMap) -> Self {
         Ratings { items: Some(items), ..self }
     }
 
-    /// A line has a user and an item, and what else it may have is ignored: enough to predict. The first line is a header if
-    /// its third field is a word.
+    /// A line has a user and an item, and further fields are ignored: enough to predict. The first
+    /// line is a header if its third field is a word.
     #[must_use]
     pub fn without_labels(self) -> Self {
         Ratings { without_labels: true, ..self }
@@ -96,7 +99,7 @@ impl Separator {
         }
     }
 
-    /// The first field of a text: where it begins and ends, and where the next one begins.
+    /// The first field of a text: its start and end, and the start of the next one.
     fn split(self, text: &[u8]) -> (usize, usize, usize) {
         let find = |byte| memchr::memchr(byte, text);
         let (end, width) = match self {
@@ -184,7 +187,7 @@ struct Ids {
 }
 
 impl Ids {
-    /// The id in a field, if it is one that may stand there.
+    /// The id in a field, if it is valid.
     fn check<'a>(&self, text: &'a [u8]) -> Result<&'a str, Problem> {
         let (column, found) = (|| self.name.to_owned(), || Excerpt::line(text));
         if text.is_empty() {
@@ -213,8 +216,9 @@ impl Parser {
         })
     }
 
-    /// Refuses titles by which the first three columns are no user, item and rating: one without a title, such as the index of a data frame, and a
-    /// title that says so in another place.
+    /// Refuses titles which show that the first three columns are not user, item and rating: a
+    /// column without a title, such as the index of a data frame, or such a title at another
+    /// position.
     fn check_titles(&self, line: &[u8]) -> Result<(), Fault> {
         let mut titles = Vec::new();
         let mut at = 0;
@@ -280,7 +284,7 @@ impl Parser {
     }
 }
 
-/// Whether a third field is the title of a column, and not a rating, or what stands where there is none.
+/// Whether a third field is the title of a column, and not a rating or a word for a missing one.
 fn is_title(field: &[u8]) -> bool {
     const NO_NUMBER: [&str; 7] = ["nan", "inf", "infinity", "na", "n/a", "null", "none"];
     let field = unquoted(field);

@@ -1,4 +1,4 @@
-//! What can be wrong with a file of data.
+//! Errors of reading and writing data files.
 
 use super::DataError;
 use crate::escaped::Escaped;
@@ -7,11 +7,11 @@ use crate::kernels::TooManyThreads;
 use std::fmt;
 use std::io;
 
-/// A file of data cannot be read or written. Names the file and, in text, the line and the column.
+/// A file of data cannot be read or written. Names the file and, for text, the line and the column.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The operating system refused.
+    /// The operating system refused an operation.
     #[error("`{file}`: {source}")]
     Io {
         /// The file.
@@ -22,31 +22,31 @@ pub enum ReadError {
     /// Text that does not follow the format.
     #[error("{place}: {problem}")]
     Syntax {
-        /// Where.
+        /// The place.
         place: Place,
-        /// What.
+        /// The fault.
         problem: Problem,
     },
-    /// More rows could not be read than may be skipped.
+    /// More samples are unreadable than may be skipped.
     #[error("{place}: {problem} (the {limit} rows that may be skipped were skipped before)")]
     TooManySkipped {
-        /// Where the first row is that was not skipped.
+        /// The place of the first sample that was not skipped.
         place: Place,
-        /// What is wrong with it.
+        /// Its fault.
         problem: Box<Problem>,
-        /// How many may be skipped.
+        /// The number that may be skipped.
         limit: u64,
     },
-    /// More threads than can be had were asked for.
+    /// More threads than exist were requested.
     #[error(transparent)]
     Threads(#[from] TooManyThreads),
-    /// A stream that makes no sense.
+    /// An invalid stream.
     #[error("the stream cannot be opened: {reason}")]
     Stream {
-        /// What is in the way, and what to do.
+        /// The reason, and what to do.
         reason: String,
     },
-    /// There is no row in the file.
+    /// The file has no sample.
     #[error("`{file}` has no rows")]
     Empty {
         /// The file.
@@ -57,11 +57,11 @@ pub enum ReadError {
     Part {
         /// The file.
         file: String,
-        /// The part asked for, counted from 0.
+        /// The part requested, counted from 0.
         index: usize,
         /// The number of parts.
         count: usize,
-        /// What is in the way, and what to do.
+        /// The reason, and what to do.
         reason: &'static str,
     },
     /// The file needs a feature of this crate that is not enabled.
@@ -72,7 +72,7 @@ pub enum ReadError {
         /// The feature.
         feature: &'static str,
     },
-    /// A gzip file that ends early, or has some bytes more than its end mark, which begin another gzip stream.
+    /// A gzip file that ends early, or has bytes after its end mark that begin another gzip stream.
     #[error(
         "`{file}` is truncated: the gzip stream ends before its end mark, or bytes follow it that are no other stream"
     )]
@@ -85,7 +85,7 @@ pub enum ReadError {
     CorruptZstd {
         /// The file.
         file: String,
-        /// What the decoder says.
+        /// The message of the decoder.
         message: String,
     },
     /// A file whose name ends in `.gz` and whose bytes are not gzip, or are damaged.
@@ -93,10 +93,10 @@ pub enum ReadError {
     CorruptGzip {
         /// The file.
         file: String,
-        /// What the decoder says.
+        /// The message of the decoder.
         message: String,
     },
-    /// The system has no memory for the rows of a file.
+    /// The system has no memory for the samples of a file.
     #[error(
         "`{file}`: there is no memory for its rows: an array of them takes {bytes} bytes by now: stream the file (`Stream`, `--stream`), or read fewer \
          columns"
@@ -104,40 +104,40 @@ pub enum ReadError {
     OutOfMemory {
         /// The file.
         file: String,
-        /// What the array takes that does not fit.
+        /// The bytes of the array that does not fit.
         bytes: usize,
     },
-    /// The system has no memory for arrays of which a file says how large they are.
+    /// The system has no memory for arrays whose size a file states.
     #[error(
         "`{file}`: {what} take {bytes} bytes, for which there is no memory: leave out rows that are empty, or read a part of the data; if it has not so many, the file is damaged"
     )]
     ArraysTooLarge {
         /// The file.
         file: String,
-        /// What the file says that it has.
+        /// The sizes that the file states.
         what: String,
-        /// What that takes; `usize::MAX` where it cannot be counted.
+        /// The bytes of these; `usize::MAX` if they cannot be counted.
         bytes: usize,
     },
-    /// A file that is not any more what it was when its reading began.
+    /// A file that has changed since its reading began.
     #[error(
         "`{file}` has changed while it was read: {change}: read it again from the beginning, and write new data to another file, or by a rename when nothing reads the old one"
     )]
     Changed {
         /// The file.
         file: String,
-        /// What has changed.
+        /// The change.
         change: String,
     },
-    /// A container of arrays, such as an npz file, without what it should hold.
+    /// A container of arrays, such as an npz file, with missing or wrong content.
     #[error("`{file}`: {}", Escaped(message))]
     Content {
         /// The file.
         file: String,
-        /// What is wrong and what to do.
+        /// The fault, and what to do.
         message: String,
     },
-    /// The arrays of the file do not make a valid matrix.
+    /// The arrays of the file are not a valid matrix.
     #[error("`{file}`: {source}")]
     Format {
         /// The file.
@@ -145,7 +145,7 @@ pub enum ReadError {
         /// The reason.
         source: FormatError,
     },
-    /// The matrix and labels of the file do not make valid data.
+    /// The matrix and labels of the file are not valid data.
     #[error("`{file}`: {source}")]
     Data {
         /// The file.
@@ -173,34 +173,34 @@ impl fmt::Display for Place {
     }
 }
 
-/// What is wrong at a place of a text file.
+/// A fault at a place of a text file.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// A row does not begin with a number.
+    /// A sample does not begin with a number.
     #[error("expected a label, found {found}")]
     ExpectedLabel {
-        /// What stands there.
+        /// The text there.
         found: Excerpt,
     },
-    /// A row begins with its first entry.
+    /// A sample begins with its first entry.
     #[error(
         "the row has no label: expected a number before the first `index:value`, found {found}"
     )]
     MissingLabel {
-        /// What stands there.
+        /// The text there.
         found: Excerpt,
     },
     /// A label is `nan`, infinite or beyond the range of the element type.
     #[error("label {found} is not a finite number")]
     LabelNotFinite {
-        /// What stands there.
+        /// The text there.
         found: Excerpt,
     },
-    /// Something in a row is not an entry.
+    /// A part of a sample is not an entry.
     #[error("expected `index:value`, found {found}")]
     ExpectedEntry {
-        /// What stands there.
+        /// The text there.
         found: Excerpt,
     },
     /// An index is not followed by a colon.
@@ -208,21 +208,21 @@ pub enum Problem {
     ExpectedColon {
         /// The index.
         index: u64,
-        /// What stands there.
+        /// The text there.
         found: Excerpt,
     },
-    /// Nothing follows the colon.
+    /// The colon is followed by nothing.
     #[error("the entry of index {index} has no value after `:`")]
     MissingValue {
         /// The index.
         index: u64,
     },
-    /// What follows the colon is not a number.
+    /// The text after the colon is not a number.
     #[error("expected a number as the value of index {index}, found {found}")]
     ExpectedValue {
         /// The index.
         index: u64,
-        /// What stands there.
+        /// The text there.
         found: Excerpt,
     },
     /// A value is `nan`, infinite or beyond the range of the element type.
@@ -232,30 +232,30 @@ pub enum Problem {
     ValueNotFinite {
         /// The index.
         index: u64,
-        /// What stands there.
+        /// The text there.
         found: Excerpt,
     },
-    /// Values that are added up overflow.
+    /// Values that are added overflow.
     #[error("the values of index {index} add up to no finite number")]
     SumNotFinite {
-        /// The index, of a hashed column the column.
+        /// The index; for a hashed column the column.
         index: u64,
     },
-    /// An index occurs twice in a row.
+    /// An index occurs twice in a sample.
     #[error("index {index} occurs twice in the row")]
     DuplicateIndex {
         /// The index.
         index: u64,
     },
-    /// The indices of a row do not ascend.
+    /// The indices of a sample do not ascend.
     #[error("index {index} follows {previous}: the indices of a row must ascend")]
     DescendingIndex {
         /// The index.
         index: u64,
-        /// The one before it.
+        /// The previous index.
         previous: u64,
     },
-    /// Index 0 in a file that is said to count from one.
+    /// Index 0 in a file that is declared to count from one.
     #[error(
         "index 0 in a file read with `IndexBase::One`; read it with `IndexBase::Zero` or `Detect`"
     )]
@@ -263,7 +263,7 @@ pub enum Problem {
     /// An index of 2⁶³ or more.
     #[error("index {found} is too large: indices must be below 2^63")]
     IndexTooLarge {
-        /// What stands there.
+        /// The text there.
         found: Excerpt,
     },
     /// An index beyond the declared number of features.
@@ -275,25 +275,25 @@ pub enum Problem {
         index: u64,
         /// The declared number of features.
         n_features: u64,
-        /// What the first feature is called.
+        /// The index of the first feature.
         base: u64,
     },
-    /// A row has more or fewer fields than the schema has columns.
+    /// A sample has more or fewer fields than the schema has columns.
     #[error("the row has {found} fields, but the schema has {expected} columns")]
     FieldCount {
-        /// The fields of the row.
+        /// The fields of the sample.
         found: usize,
         /// The columns of the schema.
         expected: usize,
     },
-    /// A field does not hold what its column is declared to hold.
+    /// A field does not fit its column's declaration.
     #[error("expected {expected} in the column `{}`, found {found}", Escaped(column))]
     Field {
         /// The column.
         column: String,
-        /// What is declared.
+        /// The declaration.
         expected: &'static str,
-        /// What stands there.
+        /// The text there.
         found: Excerpt,
     },
     /// The header of a file names other columns than the schema.
@@ -301,15 +301,15 @@ pub enum Problem {
     Header {
         /// The column of the schema.
         expected: String,
-        /// What stands there.
+        /// The text there.
         found: Excerpt,
     },
-    /// The first line has the names of the columns, and the file was said to have no header.
+    /// The first line has the names of the columns, and the file was declared to have no header.
     #[error(
         "the first line is a header, the names of the columns, and no row: say that the file has a `header`"
     )]
     UndeclaredHeader,
-    /// The titles of a file of ratings show that its columns are others, or in another order.
+    /// The titles of a file of ratings show that it has other columns, or another order.
     #[error(
         "the first line has {n_titles} titles, of which number {position} is {found}: a line begins with the user, the item and the rating; write the file without what stands before them, and in this order"
     )]
@@ -326,7 +326,7 @@ pub enum Problem {
         "{n_documents} documents from here on are numbers, such as {found}, and no words: the file is of another format"
     )]
     NumbersForWords {
-        /// How many documents were looked at.
+        /// The number of documents that were checked.
         n_documents: usize,
         /// The first of them.
         found: Excerpt,
@@ -336,7 +336,7 @@ pub enum Problem {
         "a carriage return (CR) within a line: lines end in LF or CR LF; if they end in CR alone, convert the file, `tr '\\r' '\\n'`"
     )]
     CarriageReturn,
-    /// A quoted field that does not end in its line, or after which something else follows.
+    /// A quoted field that does not end in its line, or that is followed by other text.
     #[error("a quoted field must end with `\"` before the next separator and in the same line")]
     Quote,
     /// A byte 0: the file is not text, or in UTF-16.
@@ -345,20 +345,20 @@ pub enum Problem {
     /// Text that is not UTF-8.
     #[error("expected text in UTF-8, found {found}")]
     NotUtf8 {
-        /// What stands there.
+        /// The text there.
         found: Excerpt,
     },
-    /// An id that does not occur in the map that was given.
+    /// An id that is not in the given map.
     #[error("the {} {found} is not among the {n_known} that are known", Escaped(column))]
     UnknownId {
         /// The column.
         column: String,
-        /// What stands there.
+        /// The text there.
         found: Excerpt,
         /// The number of known ids.
         n_known: usize,
     },
-    /// More different ids than can be numbered.
+    /// More distinct ids than can be numbered.
     #[error("the column `{}` has more than 2^32 different ids", Escaped(column))]
     TooManyIds {
         /// The column.
@@ -372,14 +372,14 @@ pub enum Problem {
         /// The classes.
         known: super::Classes,
     },
-    /// A label is not what the loss that reads it takes.
+    /// A label that its loss does not accept.
     #[error("the label {label} is not what `{declared}` is read as: {expected}")]
     Label {
         /// The label.
         label: f64,
         /// The label's name in the model.
         declared: String,
-        /// What the loss takes.
+        /// The labels that the loss accepts.
         expected: &'static str,
     },
     /// Labels of a binary loss that are written in two ways.
@@ -389,12 +389,12 @@ pub enum Problem {
     MixedLabels {
         /// The label.
         label: f64,
-        /// What the other labels are.
+        /// The way of the other labels.
         other: &'static str,
         /// The label's name in the model.
         declared: String,
     },
-    /// A line that is longer than a stream may hold, or than lines are.
+    /// A line that is longer than a stream may hold, or than lines may be.
     #[error(
         "a line of more than {limit} bytes: end lines by `\\n`, or give a stream a larger buffer"
     )]
@@ -402,12 +402,12 @@ pub enum Problem {
         /// The most bytes of a line.
         limit: usize,
     },
-    /// Something else stands where the format asks for one thing.
+    /// Other text than the format requires.
     #[error("expected {expected}, found {found}")]
     Expected {
-        /// What the format asks for.
+        /// The required text.
         expected: &'static str,
-        /// What stands there.
+        /// The text there.
         found: Excerpt,
     },
     /// A symmetric MatrixMarket file gives entries on both sides of the diagonal.
@@ -462,14 +462,14 @@ pub enum Problem {
     },
 }
 
-/// A fault at an offset of a piece of text, before it is known where in the file that is.
+/// A fault at an offset of a text, before its place in the file is known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
     pub(crate) offset: usize,
     pub(crate) problem: Problem,
 }
 
-/// A piece of a file, escaped and cut to a length that fits a message.
+/// A piece of a file, escaped and truncated for a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Excerpt(String);
 
@@ -483,7 +483,7 @@ impl Excerpt {
         }
     }
 
-    /// The most bytes of the file that are shown.
+    /// The most bytes of the file in a message.
     const LONGEST: usize = 24;
 
     /// The word at the beginning of `bytes`, up to the next blank.

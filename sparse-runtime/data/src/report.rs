@@ -1,29 +1,29 @@
-//! What a reader tells about a file.
+//! Reports of readers.
 
 use super::SkippedRow;
 use super::libsvm::IndexBase;
 use std::fmt;
 
-/// What a reader found out about a file.
+/// A reader's report on a file.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ReadReport {
     /// The file.
     pub file: String,
-    /// Of formats that have one: the index base, never [`IndexBase::Detect`].
+    /// The index base, for formats that have one; never [`IndexBase::Detect`].
     pub index_base: Option<IndexBase>,
     /// Whether the base was detected.
     pub detected: bool,
-    /// The rows that were skipped, where [`OnError::Skip`](super::OnError::Skip) allows it.
+    /// The samples that were skipped under [`OnError::Skip`](super::OnError::Skip).
     pub n_skipped: u64,
-    /// The first few of them, and what is wrong with each.
+    /// The first few of them, with their faults.
     pub first_skipped: Vec<SkippedRow>,
-    /// Why no [cache](super::Dataset::cached) of it could be written.
+    /// The reason why no [cache](super::Dataset::cached) could be written.
     pub cache_error: Option<String>,
 }
 
 impl ReadReport {
-    /// Of a file of which all rows were read.
+    /// For a file of which all samples were read.
     pub(super) fn of_file(file: String) -> Self {
         ReadReport {
             file,

@@ -1,8 +1,8 @@
-//! What a training loop needs from data, whether it lies in memory or streams past.
+//! The interface between data and a training loop, for data in memory and streams.
 //!
-//! A loop asks a [`DataSource`] once for its [`Batches`], giving the model's declarations; all names and types
-//! are resolved and checked there. Then it walks through epochs. A batch borrows from the batches until the next
-//! one is asked for, so that a reader can reuse its buffers:
+//! A loop calls a [`DataSource`] once for its [`Batches`], with the model's declarations; all names
+//! and types are resolved and checked there. Then it walks through epochs. A batch borrows from the
+//! batches until the next one is read, so that a reader can reuse its buffers:
 //!
 //! ```
 //! use sparse_runtime::data::{BatchOptions, Batches, DataSource};
@@ -41,8 +41,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 )]
 pub trait DataSource<T: Float> {
     /// Whether its batches follow each other in time, so that a model carries its states from batch
-    /// to batch wherever it reads them:
-    /// [`InSequence`](super::InSequence).
+    /// to batch: [`InSequence`](super::InSequence).
     const IN_SEQUENCE: bool = false;
 
     /// The batches of this source.
@@ -50,15 +49,18 @@ pub trait DataSource<T: Float> {
     where
         Self: 's;
 
-    /// The number of rows, where it is known without reading all of them.
+    /// The number of samples, if it is known without reading all of them.
     fn n_rows(&self) -> Option<usize>;
 
-    /// A number that other data of the same size has not, but for chance and for differences between what is looked at: a run that is
-    /// [resumed](crate::training::Trainer::resume) is refused data with another one. `None`, which is what it is if not said, is not compared.
+    /// A fingerprint of the data. Other data of the same size has another one, except for chance
+    /// and for differences outside of the hashed pieces. A
+    /// [resumed](crate::training::Trainer::resume) run refuses data with another one. `None`, the
+    /// default, is not compared.
     ///
-    /// It costs little whatever the size of the data, and depends on contents alone: not on where files lie, on threads, on buffers, or on
-    /// what was read before. A [`Dataset`](super::Dataset) hashes names, shapes and pieces of its arrays, all of those of up to 65,536
-    /// elements; a [stream](super::stream) the columns that its rows have, and of each file the length and 64 KiB in 16 places.
+    /// It costs little at any size of the data, and depends on contents alone: not on paths,
+    /// threads, buffers, or earlier reads. A [`Dataset`](super::Dataset) hashes names, shapes and
+    /// pieces of its arrays, all of those of up to 65,536 elements. A [stream](super::stream)
+    /// hashes its columns, and of each file the length and 64 KiB in 16 places.
     ///
     /// ```
     /// use sparse_runtime::data::{DataSource, Dataset};
@@ -72,26 +74,29 @@ pub trait DataSource<T: Float> {
     ///
     /// # Errors
     ///
-    /// What looking at the data gives, as [`ReadError::Io`](super::ReadError::Io) of a file that is gone.
+    /// Errors of reading the data, such as [`ReadError::Io`](super::ReadError::Io) for a missing
+    /// file.
     fn fingerprint(&self) -> Result<Option<u64>> {
         Ok(None)
     }
 
-    /// The bytes of the buffer that the order of a shuffled epoch follows from, besides the seed: a run that is
-    /// [resumed](crate::training::Trainer::resume) is refused another one. `None`, which is what it is if not said, where any two rows of
-    /// the data may be neighbours. A [stream](super::stream) has [one](super::stream::Stream::buffer).
+    /// The bytes of the buffer on which the order of a shuffled epoch depends, besides the seed: a
+    /// [resumed](crate::training::Trainer::resume) run refuses another one. `None`, the default,
+    /// where any two samples of the data may be neighbours. A [stream](super::stream) has
+    /// [one](super::stream::Stream::buffer).
     fn shuffle_buffer(&self) -> Option<usize> {
         None
     }
 
-    /// Finds the arrays for a model's declarations: by name where the data has a column of that name, else by
-    /// role and order among the columns that no declaration names. What is found is checked against the declaration.
-    /// Reads every label once.
+    /// Finds the arrays for a model's declarations: by name if the data has a column of that name,
+    /// otherwise by role and order among the columns that no declaration names. Each is checked
+    /// against its declaration. Reads every label once.
     ///
     /// # Errors
     ///
-    /// A [`DataError`](super::DataError) if a declaration has no data, if storage type, element type, rank or a
-    /// constant extent differ, if a label is not what its loss reads, or if the batch size is 0.
+    /// A [`DataError`](super::DataError) if a declaration has no data, if storage type, element
+    /// type, rank or a constant extent differ, if a label does not suit its loss, or if the batch
+    /// size is 0.
     fn batches<'s>(
         &'s self,
         inputs: &[InputInfo],
@@ -99,8 +104,8 @@ pub trait DataSource<T: Float> {
     ) -> Result<Self::Batches<'s>>;
 }
 
-/// The batches of a source, epoch after epoch. An epoch and a batch in it are determined by the options alone,
-/// whatever was read before: training can resume anywhere.
+/// The batches of a source, epoch after epoch. The options alone determine an epoch and a batch in
+/// it, whatever was read before: training can resume anywhere.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not give batches for a model of `{T}`",
     note = "`DataSource::batches` of a data set of the same element type does"
@@ -111,7 +116,8 @@ pub trait Batches<T: Float> {
     where
         Self: 'b;
 
-    /// Goes to the first batch of an epoch; the order of its rows follows from the seed and this number.
+    /// Goes to the first batch of an epoch; the order of its samples is a function of the seed and
+    /// this number.
     fn start_epoch(&mut self, epoch: u64) -> Result<()> {
         self.seek(Position { epoch, batch: 0 })
     }
@@ -126,8 +132,9 @@ pub trait Batches<T: Float> {
     /// The next batch of the epoch, or `None` at its end.
     fn next_batch(&mut self) -> Result<Option<Self::Batch<'_>>>;
 
-    /// Where batches have one row: up to `at_most` of them, at least 1, as one batch of as many rows, for
-    /// [`Model::train_rows`](crate::model::Model::train_rows). Sources that do not gather several give one.
+    /// For batches of one sample: up to `at_most` of them, at least 1, as one batch, for
+    /// [`Model::train_rows`](crate::model::Model::train_rows). Sources that cannot join several
+    /// give one.
     ///
     /// # Errors
     ///
@@ -138,24 +145,25 @@ pub trait Batches<T: Float> {
         self.next_batch()
     }
 
-    /// The rows of a batch as [`BatchOptions::batch_size`] says, where it is known.
+    /// The number of samples of a batch, as in [`BatchOptions::batch_size`], if it is known.
     fn batch_size(&self) -> Option<usize> {
         None
     }
 
-    /// Which batch comes next: what a checkpoint stores.
+    /// The position of the next batch, for checkpoints.
     fn position(&self) -> Position;
 
-    /// The number of batches in this epoch, where it is known.
+    /// The number of batches in this epoch, if it is known.
     fn n_batches(&self) -> Option<u64>;
 
-    /// How far the files of the epoch have been read, of data that streams past.
+    /// The bytes of the epoch's files read so far, for streams.
     fn bytes_read(&self) -> Option<BytesRead> {
         None
     }
 }
 
-/// How far the files of an epoch have been read. Reading is ahead of batches by what is in the buffer.
+/// The bytes of an epoch's files read so far. Reading is ahead of batches by the content of the
+/// buffer.
 #[derive(Clone, Debug)]
 pub struct BytesRead {
     pub(super) bytes: Arc<AtomicU64>,
@@ -163,7 +171,7 @@ pub struct BytesRead {
 }
 
 impl BytesRead {
-    /// The bytes that have been read by now.
+    /// The bytes read so far.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -180,22 +188,22 @@ impl BytesRead {
     note = "batches come from a data set of the same element type: `batches.next_batch()?`"
 )]
 pub trait Batch<'b, T: Float>: BatchSource<'b, T> {
-    /// How many rows at the end repeat earlier rows of the epoch ([`LastBatch::Pad`]): they are not to be
-    /// counted in a sum over the data.
+    /// The number of samples at the end that repeat earlier ones of the epoch ([`LastBatch::Pad`]).
+    /// Do not count them in a sum over the data.
     fn n_padding(&self) -> usize;
 
-    /// Which row of the data row `row` of the batch is: for methods that keep something for every row, and to
-    /// put predictions back into order. `None` beyond the batch.
+    /// The number in the data of sample `row` of the batch: for methods that keep state for every
+    /// sample, and to restore the order of predictions. `None` beyond the batch.
     fn row_id(&self, row: usize) -> Option<u64>;
 
-    /// Appends [`row_id`](Self::row_id) of each row of the batch, `usize::MAX` where that is `None`.
+    /// Appends [`row_id`](Self::row_id) of each sample of the batch, `usize::MAX` for `None`.
     fn append_row_ids(&self, ids: &mut Vec<usize>) {
         let id = |row| self.row_id(row).and_then(|id| usize::try_from(id).ok());
         ids.extend((0..self.n_rows()).map(|row| id(row).unwrap_or(usize::MAX)));
     }
 }
 
-/// A place between two batches.
+/// A position between two batches.
 #[derive(
     Clone,
     Copy,
@@ -215,20 +223,20 @@ pub struct Position {
     pub batch: u64,
 }
 
-/// How to cut data into batches.
+/// The options for cutting data into batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchOptions {
-    /// The rows of a batch, at least 1.
+    /// The number of samples of a batch, at least 1.
     pub batch_size: usize,
-    /// The order of the rows.
+    /// The order of the samples.
     pub order: Order,
-    /// What becomes of the rows at the end that do not fill a batch.
+    /// The handling of the last samples, which do not fill a batch.
     pub last_batch: LastBatch,
     /// Whether the model's labels are needed.
     pub labels: Labels,
 }
 
-/// One row at a time, in the order of the data, with labels.
+/// One sample at a time, in the order of the data, with labels.
 impl Default for BatchOptions {
     fn default() -> Self {
         BatchOptions {
@@ -241,7 +249,7 @@ impl Default for BatchOptions {
 }
 
 impl BatchOptions {
-    /// The most rows of a batch that is filled up: each of them is listed, whether the data has it or not.
+    /// The most samples of a padded batch: each of them is listed, in the data or not.
     const MAX_PADDED: usize = 1 << 24;
 
     /// Refuses sizes of batches that no source can give.
@@ -258,7 +266,7 @@ impl BatchOptions {
         }
     }
 
-    /// Refuses batches of [`LastBatch::RollOver`] for which rows of very many epochs are listed.
+    /// Refuses batches of [`LastBatch::RollOver`] that would list the samples of very many epochs.
     pub(super) fn check_roll_over(&self, n_rows: usize) -> Result<(), DataError> {
         let (batch_size, limit) = (self.batch_size, Self::MAX_PADDED.max(n_rows));
         match self.last_batch {
@@ -270,31 +278,32 @@ impl BatchOptions {
     }
 }
 
-/// The order of the rows in an epoch.
+/// The order of the samples in an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// As they lie.
+    /// The order of the data.
     Sequential,
     /// A new random order in every epoch, the same on every machine.
     Shuffled {
-        /// Determines, with the number of the epoch, the order.
+        /// The seed; the order is a function of it and the number of the epoch.
         seed: u64,
     },
 }
 
-/// What becomes of the rows at the end of an epoch that do not fill a batch.
+/// The handling of the samples at the end of an epoch that do not fill a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LastBatch {
-    /// They are a batch of fewer rows.
+    /// They are a shorter batch.
     #[default]
     Short,
     /// They are left out (all of them, if there are fewer than a batch).
     Discard,
-    /// The batch is filled up with rows from the beginning of this epoch's order, over and over if they are few;
-    /// [`Batch::n_padding`] tells how many. The step of the batch is by the mean gradient of all its rows, copies included; losses and metrics of the
-    /// epoch do not count them. Batches have at most 2²⁴ rows then ([`DataError::PaddedBatchSize`]).
+    /// The batch is padded with samples from the beginning of this epoch's order, repeatedly if
+    /// they are few; [`Batch::n_padding`] is their number. The step of the batch is by the mean
+    /// gradient of all its samples, copies included; losses and metrics of the epoch do not count
+    /// copies. Batches have at most 2²⁴ samples then ([`DataError::PaddedBatchSize`]).
     Pad,
-    /// They come first in the next epoch. Batches have at most 2²⁴ rows then, or as many as the
+    /// They come first in the next epoch. Batches have at most 2²⁴ samples then, or as many as the
     /// data ([`DataError::RolledBatchSize`]).
     RollOver,
 }
@@ -302,9 +311,9 @@ pub enum LastBatch {
 /// Whether labels are needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Labels {
-    /// Every label has to be there and to be valid.
+    /// Every label must exist and be valid.
     #[default]
     Required,
-    /// The data may lack labels, and a batch shows each as an array without rows: enough to predict.
+    /// The data may lack labels, and a batch has an array without rows for each: enough to predict.
     Ignored,
 }

@@ -5,8 +5,9 @@ use super::{DataError, Dataset};
 use sparse_core::element::Float;
 
 impl<T: Float> Dataset<T> {
-    /// Splits the rows at random: `fraction` of them, rounded to a whole number, and the others. The same seed
-    /// gives the same parts on every machine; inside a part the rows keep their order. Copies every non-zero once.
+    /// Splits the samples at random: `fraction` of them, rounded to a whole number, and the others.
+    /// The same seed gives the same parts on every machine; inside a part the samples keep their
+    /// order. Copies every non-zero once.
     ///
     /// # Errors
     ///

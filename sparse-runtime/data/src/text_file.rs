@@ -1,12 +1,12 @@
-//! Files of text that are written.
+//! Writing text files.
 
 use super::ReadError;
 use crate::atomic_write::replace_file;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes text to a file that is [replaced](replace_file) whole, compressed where its name ends in `.gz`. One that ends in `.zst` is refused: it would be
-/// read as what it is not.
+/// Writes text to a file that is [replaced](replace_file) atomically, compressed if its name ends
+/// in `.gz`. A name that ends in `.zst` is refused, since a reader would decompress it.
 ///
 /// # Errors
 ///

@@ -1,24 +1,26 @@
-//! Weights of rows: of samples, and of classes.
+//! Weights of samples and of classes.
 
 use super::{Column, ColumnValues, DataError, Dataset};
 use crate::formats::Dense;
 use crate::model::InputRole;
 use sparse_core::element::Float;
 
-/// The label of a model whose values weigh rows: `label weight: dense[n]`.
+/// The label of a model whose values weigh samples: `label weight: dense[n]`.
 pub(crate) const WEIGHT: &str = "weight";
 
-/// How much the rows of each class weigh.
+/// The weights of the samples of each class.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClassWeights {
-    /// `n / (K · n_c)` for a class that `n_c` of the `n` rows have, with K classes that occur: all classes weigh alike, and the mean weight is
-    /// 1 (scikit-learn's `class_weight = "balanced"`).
+    /// `n / (K · n_c)` for a class with `n_c` of the `n` samples, with K classes that occur: all
+    /// classes have the same total weight, and the mean weight is 1 (scikit-learn's
+    /// `class_weight = "balanced"`).
     Balanced,
-    /// One for each class: by id; of labels that are numbers, for the rows whose label is below 1/2, and for the others.
+    /// One for each class: by id; for labels that are numbers, the first for samples with a label
+    /// below 1/2, the second for the others.
     Given(Vec<f64>),
 }
 
-/// Refuses weights of rows that are negative, infinite or NaN.
+/// Refuses weights of samples that are negative, infinite or NaN.
 pub(super) fn check_weights<T: Float>(weights: &[T]) -> Result<(), DataError> {
     let is_bad = |weight: &T| !(weight.as_f64() >= 0.0 && weight.is_finite());
     match weights.iter().position(is_bad) {
@@ -28,7 +30,8 @@ pub(super) fn check_weights<T: Float>(weights: &[T]) -> Result<(), DataError> {
 }
 
 impl<T: Float> Dataset<T> {
-    /// The same data with a weight for each row, as the label `weight`, which a model declares and gives to its loss:
+    /// The same data with a weight for each sample, as the label `weight`, which a model declares
+    /// and gives to its loss:
     ///
     /// ```text
     /// label y: dense[n, 1];
@@ -36,12 +39,13 @@ impl<T: Float> Dataset<T> {
     /// loss logistic(score, y, weight = weight);
     /// ```
     ///
-    /// A loss is the mean over rows of the weighted losses; [metrics](crate::metric) of such a model weigh rows alike. Weights that
-    /// the data has already are multiplied.
+    /// A loss is the mean over samples of the weighted losses; [metrics](crate::metric) of such a
+    /// model weigh samples in the same way. Present weights of the data are multiplied.
     ///
     /// # Errors
     ///
-    /// [`DataError::Weight`] for one that is negative, infinite or NaN, [`DataError::RowCount`] unless there is one for each row.
+    /// [`DataError::Weight`] for one that is negative, infinite or NaN, [`DataError::RowCount`]
+    /// unless there is one for each sample.
     pub fn with_weights(self, mut weights: Vec<T>) -> Result<Self, DataError> {
         check_weights(&weights)?;
         if let Some(ColumnValues::Dense(before)) = self.column(WEIGHT).map(Column::values) {
@@ -51,8 +55,8 @@ impl<T: Float> Dataset<T> {
         self.with_column(Column::new(Some(WEIGHT.to_owned()), InputRole::Label, values))
     }
 
-    /// The same data with the [weight](Self::with_weights) of each row's class. The class is the first label: an id, or a number that is
-    /// below 1/2 or not.
+    /// The same data with the [weight](Self::with_weights) of each sample's class. The class is the
+    /// first label: an id, or a number compared with 1/2.
     ///
     /// ```
     /// use sparse_runtime::data::{ClassWeights, ColumnValues, Dataset};
@@ -69,8 +73,9 @@ impl<T: Float> Dataset<T> {
     ///
     /// # Errors
     ///
-    /// [`DataError::NothingToClassify`] without a label of one number or id a row, [`DataError::ClassWeight`] for a class without a
-    /// weight, and those of [`with_weights`](Self::with_weights).
+    /// [`DataError::NothingToClassify`] without a label of one number or id a sample,
+    /// [`DataError::ClassWeight`] for a class without a weight, and those of
+    /// [`with_weights`](Self::with_weights).
     pub fn with_class_weights(self, weights: &ClassWeights) -> Result<Self, DataError> {
         let classes = self.class_of_rows().ok_or(DataError::NothingToClassify)?;
         let balanced = match weights {
@@ -91,7 +96,7 @@ impl<T: Float> Dataset<T> {
         self.with_weights(of_rows)
     }
 
-    /// The class of each row, by the first label that is no weight.
+    /// The class of each sample, by the first label that is not a weight.
     fn class_of_rows(&self) -> Option<Vec<i128>> {
         let labels = self.columns().iter().filter(|column| column.role() == InputRole::Label);
         let mut labels = labels.filter(|column| column.name() != Some(WEIGHT));
@@ -110,8 +115,8 @@ impl<T: Float> Dataset<T> {
     }
 }
 
-/// Balanced weights, by class: as many as the largest class needs, but not more than there are rows, since a class that is named by a number
-/// beyond them is more likely a mistake.
+/// Balanced weights, by class: as many as the largest class needs, but not more than there are
+/// samples, since a class number beyond them is more likely a mistake.
 fn balanced(classes: &[i128]) -> Vec<f64> {
     let n_rows = classes.len();
     let mut counts = Vec::new();
@@ -161,7 +166,7 @@ mod tests {
         assert_eq!(weights(&data), [2.0 / 3.0, 2.0 / 3.0, 2.0 / 3.0, 2.0]);
     }
 
-    /// However the column was made.
+    /// For any origin of the column.
     #[test]
     fn a_column_of_weights_holds_weights() {
         for bad in [-1.0, f64::NEG_INFINITY] {

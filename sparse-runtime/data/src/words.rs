@@ -12,11 +12,13 @@ use crate::model::InputRole;
 use sparse_core::element::Float;
 use std::ops::RangeInclusive;
 
-/// Text as bags of hashed words and n-grams: a document a line, a label and a tab in front of it.
+/// Text as bags of hashed words and n-grams: a document a line, with a label and a tab in front of
+/// it.
 ///
-/// The data has the input `x`, `csr[n, 2^bits]`, and the label `y`, `dense[n]`. A word is a run of letters, digits and apostrophes, in
-/// lower case unless [`keep_case`](Words::keep_case) says otherwise. An n-gram is n words with one blank between them; its column is
-/// [`Hashing::column`] of the name `text`.
+/// The data has the input `x`, `csr[n, 2^bits]`, and the label `y`, `dense[n]`. A word is a run of
+/// letters, digits and apostrophes, in lower case unless [`keep_case`](Words::keep_case) is set. An
+/// n-gram is n words with one blank between them; its column is [`Hashing::column`] of the name
+/// `text`.
 ///
 /// ```
 /// use sparse_runtime::data::{Hashing, TextReader, Words};
@@ -39,15 +41,15 @@ pub struct Words {
     expects_letters: bool,
 }
 
-/// What a term counts for in a document.
+/// The weight of a term in a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TermWeight {
-    /// How often it occurs.
+    /// Its number of occurrences.
     #[default]
     Count,
     /// `1 + ln(count)`.
     Log,
-    /// 1, however often it occurs.
+    /// 1, for any number of occurrences.
     Binary,
 }
 
@@ -66,11 +68,11 @@ impl Words {
         }
     }
 
-    /// Runs of this many words.
+    /// Uses runs of `lengths` words.
     ///
     /// # Errors
     ///
-    /// [`DataError::Schema`] unless they are from 1 to at most 8 words.
+    /// [`DataError::Schema`] unless lengths are from 1 to at most 8 words.
     pub fn ngrams(self, lengths: RangeInclusive<usize>) -> Result<Self, DataError> {
         let (shortest, longest) = lengths.into_inner();
         if shortest == 0 || longest < shortest || longest > 8 {
@@ -81,39 +83,39 @@ impl Words {
         Ok(Words { ngrams: (shortest, longest), ..self })
     }
 
-    /// What a term counts for.
+    /// Sets the weight of a term.
     #[must_use]
     pub fn weight(self, weight: TermWeight) -> Self {
         Words { weight, ..self }
     }
 
-    /// Upper and lower case are different.
+    /// Distinguishes upper and lower case.
     #[must_use]
     pub fn keep_case(self) -> Self {
         Words { keep_case: true, ..self }
     }
 
-    /// Bit 63 of the hash is a sign, so that what collides cancels on average (Weinberger et al., *Feature hashing for large scale
-    /// multitask learning*, ICML 2009).
+    /// Uses bit 63 of the hash as a sign, so that collisions cancel on average (Weinberger et al.,
+    /// *Feature hashing for large scale multitask learning*, ICML 2009).
     #[must_use]
     pub fn signed(self) -> Self {
         Words { signed: true, ..self }
     }
 
-    /// Rows are divided by their Euclidean norm.
+    /// Divides each sample by its Euclidean norm.
     #[must_use]
     pub fn unit_norm(self) -> Self {
         Words { unit_norm: true, ..self }
     }
 
-    /// A file whose first documents, up to a hundred, are numbers and no words is an error: for files of which it is not certain that they are text.
-    /// Entries of other formats, `3:0.5`, would become words.
+    /// Makes a file an error whose first documents, up to a hundred, are numbers and no words: for
+    /// files that may not be text. Entries of other formats, `3:0.5`, would become words.
     #[must_use]
     pub fn expect_letters(self) -> Self {
         Words { expects_letters: true, ..self }
     }
 
-    /// Lines are documents and nothing else: enough to predict.
+    /// Lines are documents alone: enough to predict.
     #[must_use]
     pub fn without_labels(self) -> Self {
         Words { labels: false, ..self }
@@ -149,14 +151,14 @@ impl<T: Float> RowFormat<T> for Words {
     }
 }
 
-/// Lines into rows.
+/// Lines into samples.
 #[derive(Debug)]
 pub struct Parser {
     format: Words,
     seed: u64,
     /// The words of a line with one blank between them.
     text: String,
-    /// Where each begins and ends in it.
+    /// The start and end of each word in it.
     words: Vec<(usize, usize)>,
     /// The hashes of the terms of a line.
     terms: Vec<u64>,
@@ -196,7 +198,7 @@ impl Parser {
 
     /// Refuses a text whose first documents are numbers.
     fn check_letters(&self, text: &[u8]) -> Result<(), Fault> {
-        /// How many documents are looked at.
+        /// The number of documents that are checked.
         const LOOKED_AT: usize = 100;
         let mut first = None;
         let mut n_documents = 0;
@@ -331,7 +333,7 @@ mod tests {
         data.features().unwrap().iter_rows().map(Iterator::collect).collect()
     }
 
-    /// A row of these terms.
+    /// A sample of these terms.
     fn row(terms: &[(&str, f32)]) -> Vec<(usize, f32)> {
         let entry = |&(term, value): &(&str, f32)| {
             (hashing().column("text", term.as_bytes()) as usize, value)

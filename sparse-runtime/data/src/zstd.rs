@@ -4,11 +4,12 @@ use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::io::{self, BufRead, BufReader, Read};
 
-/// Decompresses all frames of a reader; skippable frames are skipped, and checksums compared where a frame has one.
+/// Decompresses all frames of a reader; skippable frames are skipped, and checksums compared if a
+/// frame has one.
 pub(super) struct Frames<R: Read> {
     reader: BufReader<R>,
     decoder: FrameDecoder,
-    /// Whether a frame has been begun and not ended.
+    /// Whether a frame has begun and not ended.
     within: bool,
 }
 

@@ -1,9 +1,8 @@
 //! Batches of data in memory.
 //!
-//! Everything that can be settled is settled before the first batch: names, types, labels, ranks, and each
-//! epoch's order. What is left for a batch of consecutive rows, or of one row wherever it lies, is slicing. Any
-//! other batch gathers the bounds of its rows and its labels into buffers that are reused; non-zeros are never
-//! copied.
+//! Names, types, labels, ranks, and each epoch's order are resolved before the first batch. A batch
+//! of consecutive samples, or of one sample anywhere, is then a slice. Any other batch gathers the
+//! bounds of its samples and its labels into reused buffers; non-zeros are never copied.
 
 use super::binding::{Bound, BoundDense, bind};
 use super::column::append_rows;
@@ -60,27 +59,27 @@ pub struct DatasetBatches<'s, T: Float> {
     options: BatchOptions,
     epoch: u64,
     sequence: Sequence,
-    /// The batch that comes next.
+    /// The next batch.
     next: usize,
 }
 
-/// The rows of one epoch in order, padding and what rolled over included.
+/// The samples of one epoch in order, padding and rolled-over ones included.
 #[derive(Default)]
 struct Sequence {
-    /// The rows one by one, or empty where they are consecutive.
+    /// The samples one by one, or empty if they are consecutive.
     listed: Vec<usize>,
-    /// Where consecutive rows begin; after the last row comes row 0 again.
+    /// The first of consecutive samples; after the last sample comes sample 0 again.
     first: usize,
-    /// Room for a batch of consecutive rows that goes over the end.
+    /// Buffer for a batch of consecutive samples that wraps around the end.
     wrapped: Vec<usize>,
     n_batches: usize,
-    /// The rows of all batches: `n_batches` times the batch size, or less if the last is short.
+    /// The samples of all batches: `n_batches` times the batch size, or less if the last is short.
     len: usize,
-    /// The rows without padding.
+    /// The samples without padding.
     n_real: usize,
 }
 
-/// One bound array, and room for a gathered batch of it.
+/// One bound array, and buffers for a gathered batch of it.
 enum BatchColumn<'s, T: Float> {
     Csr(CsrColumn<'s, T>),
     Unit(CsrColumn<'s, Unit>),
@@ -91,15 +90,16 @@ enum BatchColumn<'s, T: Float> {
 
 struct CsrColumn<'s, V: Stored> {
     all: CsrArrays<'s, V>,
-    /// The bounds of gathered rows.
+    /// The bounds of gathered samples.
     starts: Vec<u64>,
     ends: Vec<u64>,
-    /// The same entries by threads, and the bounds of rows gathered from them.
+    /// The same entries by threads, and buffers for the bounds of gathered samples.
     divided: Option<&'s DividedEntries<V>>,
     divided_bounds: GatheredBounds,
 }
 
-/// Batches of fewer rows are hardly ever shared among threads, so that their entries by threads are not looked up.
+/// Smaller batches are hardly ever shared among threads, so their entries by threads are not looked
+/// up.
 const DIVIDED: usize = 512;
 
 struct DenseColumn<'s, E> {
@@ -118,22 +118,23 @@ pub struct DatasetBatch<'b, T: Float> {
     columns: &'b [BatchColumn<'b, T>],
     rows: Rows<'b>,
     n_padding: usize,
-    /// Of a batch of one row: the row `AHEAD` batches later, if there is one. Loops over larger batches look ahead
-    /// inside of them.
+    /// For a batch of one sample: the sample `AHEAD` batches later, if there is one. Loops over
+    /// larger batches prefetch themselves.
     upcoming: Option<usize>,
 }
 
-/// The rows of a batch.
+/// The samples of a batch.
 #[derive(Clone, Copy)]
 enum Rows<'b> {
-    /// A run of rows of the data.
+    /// A run of samples of the data.
     Run { first: usize, len: usize },
-    /// These rows, gathered.
+    /// These samples, gathered.
     Gathered(&'b [usize]),
 }
 
 impl<T: Float> DatasetBatches<'_, T> {
-    /// Lays out the rows of `self.epoch`. O(1) for sequential order, O(n_rows) for shuffled order.
+    /// Lays out the samples of `self.epoch`. O(1) for sequential order, O(n_rows) for shuffled
+    /// order.
     fn lay_out_epoch(&mut self) {
         let n_rows = self.n_rows;
         let batch_size = self.options.batch_size;
@@ -276,7 +277,7 @@ impl<T: Float> DatasetBatches<'_, T> {
 }
 
 impl Sequence {
-    /// The rows of a batch that goes past the last row and on with the first.
+    /// The samples of a batch that wraps from the last sample to the first.
     #[inline(never)]
     fn wrap(&mut self, first: usize, len: usize, n_rows: usize) -> &[usize] {
         self.wrapped.clear();
@@ -300,7 +301,7 @@ impl<'s, T: Float> BatchColumn<'s, T> {
         }
     }
 
-    /// Asks for the memory of a row's bounds.
+    /// Prefetches the bounds of a sample.
     #[inline]
     fn prefetch_bounds(&self, row: usize) {
         match self {
@@ -310,7 +311,7 @@ impl<'s, T: Float> BatchColumn<'s, T> {
         }
     }
 
-    /// Asks for the memory of a row.
+    /// Prefetches a sample.
     #[inline]
     fn prefetch(&self, row: usize) {
         match self {
@@ -370,7 +371,7 @@ impl<'s, V: Stored> CsrColumn<'s, V> {
         }
     }
 
-    /// The rows of a batch, and word of the row that is read after it.
+    /// The samples of a batch, and the sample that is read after it.
     #[inline(always)]
     fn rows(&self, rows: Rows<'_>, upcoming: Option<usize>) -> Result<CsrView<'_, V>> {
         let arrays: CsrArrays<'_, V> = self.all;
@@ -417,7 +418,7 @@ impl<'s, E: Element> DenseColumn<'s, E> {
         append_rows(&mut self.gathered, self.all.values, self.all.row_size, rows);
     }
 
-    /// The rows of a batch, which are gathered where they do not lie one after the other.
+    /// The samples of a batch, gathered unless they are consecutive.
     #[inline(always)]
     fn rows(&self, rows: Rows<'_>) -> DenseView<'_, E> {
         let all = &self.all;
@@ -433,7 +434,8 @@ impl<'s, E: Element> DenseColumn<'s, E> {
     }
 }
 
-/// Gathers the rows of every column. Out of the way of batches that lie where they are, which are the shortest steps.
+/// Gathers the samples of every column. Out of line, away from consecutive batches, which are the
+/// shortest steps.
 #[inline(never)]
 fn gather<'r, T: Float>(columns: &mut [BatchColumn<'_, T>], rows: &'r [usize]) -> Rows<'r> {
     columns.iter_mut().for_each(|column| column.gather(rows));

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sparse_core::element::{Float, Stored, Unit};
 use std::io::{self, Read, Write};
 
-/// What an array is, without its elements.
+/// The description of an array, without its elements.
 #[derive(Serialize, Deserialize)]
 pub(super) enum ArrayHeader {
     Csr {
@@ -148,7 +148,7 @@ pub(super) fn read_u64(reader: &mut impl Read) -> io::Result<u64> {
     reader.read_exact(&mut bytes).map(|()| u64::from_le_bytes(bytes))
 }
 
-/// The elements of a shape; more than there can be if they cannot be counted.
+/// The number of elements of a shape; more than there can be if they cannot be counted.
 fn size(shape: &[usize]) -> usize {
     shape.iter().fold(1, |size: usize, &extent| size.saturating_mul(extent))
 }
@@ -170,7 +170,7 @@ fn write_each<E: Copy, const N: usize>(
     Ok(())
 }
 
-/// There is no memory for an array of a file, which takes so many bytes by now.
+/// There is no memory for an array of a file, which takes this number of bytes so far.
 #[derive(Debug, thiserror::Error)]
 #[error("an array of {n_elements} elements takes {bytes} bytes, for which there is no memory")]
 pub(super) struct NoMemory {
@@ -178,13 +178,14 @@ pub(super) struct NoMemory {
     pub(super) bytes: usize,
 }
 
-/// Makes room for a piece of an array of `n_elements` elements.
+/// Reserves memory for a piece of an array of `n_elements` elements.
 fn make_room<E>(elements: &mut Vec<E>, piece: usize, n_elements: usize) -> io::Result<()> {
     memory::make_room(elements, piece)
         .map_err(|bytes| io::Error::new(io::ErrorKind::OutOfMemory, NoMemory { n_elements, bytes }))
 }
 
-/// Memory grows with what is there: a header that promises too much runs into the end of the file first.
+/// Memory grows with the bytes read: a header that promises too much reaches the end of the file
+/// first.
 fn read_each<E, const N: usize>(
     reader: &mut impl Read,
     count: usize,

@@ -1,11 +1,11 @@
-//! Data as a binary file, which is read at the speed of the disk: what was parsed once need not be parsed again.
+//! Data caches: parsed data as a binary file, which is read at the speed of the disk.
 //!
-//! A file is the eight bytes `nnzcache`, the version of the format as a `u32`, and pieces of up to a mebibyte, each with its length and
-//! checksum; the last piece is empty. What the pieces hold is a header in JSON, with its length before it, and the arrays of the columns,
-//! all little-endian.
+//! A file is the eight bytes `nnzcache`, the version of the format as a `u32`, and pieces of up to
+//! a mebibyte, each with its length and checksum; the last piece is empty. The pieces hold a header
+//! in JSON, with its length before it, and the arrays of the columns, all little-endian.
 //!
-//! A file is read and not mapped: arrays own their memory, a damaged file is an error and not a signal, and what a stream or a budget
-//! counts as memory stays what it is.
+//! A file is read and not mapped: arrays own their memory, a damaged file is an error and not a
+//! signal, and bounds on memory stay exact.
 
 mod arrays;
 mod pieces;
@@ -28,18 +28,18 @@ use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"nnzcache";
 
-/// The version of the format; a file of another one is made again.
+/// The version of the format; a file of another version is written anew.
 const VERSION: u32 = 1;
 
-/// What a file says about itself.
+/// The header of a file.
 #[derive(Serialize, Deserialize)]
 struct Header {
     element: String,
-    /// What it was made from.
+    /// The sources of the data.
     sources: Vec<Stamp>,
-    /// How it was made from them.
+    /// The description of the reader.
     reading: String,
-    /// What its reader found out.
+    /// The reader's report.
     #[serde(default)]
     index_base: Option<Base>,
     #[serde(default)]
@@ -51,7 +51,7 @@ struct Header {
     id_maps: Vec<(String, Vec<String>)>,
 }
 
-/// An index base that is known.
+/// A known index base.
 #[derive(Serialize, Deserialize)]
 enum Base {
     Zero,
@@ -65,20 +65,21 @@ struct ColumnHeader {
     array: ArrayHeader,
 }
 
-/// A file as it was: another length, time of change or inode is another file.
+/// A file stamp: another length, modification time or inode is another file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Stamp {
     path: String,
     bytes: u64,
     modified_nanoseconds: u128,
-    /// `None` where the system has none, and of files that were written before it was.
+    /// `None` if the system has none, and for files of earlier versions.
     #[serde(default)]
     inode: Option<u64>,
 }
 
 impl<T: Float> Dataset<T> {
-    /// Writes the data, with names, roles, classes, id maps and what its reader found out but for what was wrong with skipped rows, as a binary file; it is replaced as a whole or not at all.
-    /// A new file is for its owner alone to read, as the data may be; an old one keeps its access.
+    /// Writes the data as a binary file, with names, roles, classes, id maps and the reader's
+    /// report without the faults of skipped samples. The file is replaced atomically. A new file is
+    /// private to its owner, as the data may be; an existing one keeps its access.
     ///
     /// # Errors
     ///
@@ -87,7 +88,8 @@ impl<T: Float> Dataset<T> {
         self.save_as(path.as_ref(), Vec::new(), "")
     }
 
-    /// Reads what [`save`](Dataset::save) wrote. Everything is checked: the checksum of each piece, and the arrays.
+    /// Reads the file of [`save`](Dataset::save). Everything is checked: the checksum of each
+    /// piece, and the arrays.
     ///
     /// ```
     /// use sparse_runtime::data::Dataset;
@@ -103,17 +105,19 @@ impl<T: Float> Dataset<T> {
     ///
     /// # Errors
     ///
-    /// [`ReadError::Io`]; [`ReadError::Content`] for a file of another kind, version or element type, and for one that is damaged or
-    /// cut short.
+    /// [`ReadError::Io`]; [`ReadError::Content`] for a file of another kind, version or element
+    /// type, and for a damaged or truncated one.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ReadError> {
         Ok(load(path.as_ref())?.data)
     }
 
-    /// The data that `read` gives, from the file `path` if that was made from the same `sources`, unchanged, in the same way, and else by
-    /// calling `read` and writing the file. `reading` tells ways of reading apart: the settings of the reader, as any text.
+    /// The data of the file `path`, if that was made from the same unchanged `sources` in the same
+    /// way. Otherwise calls `read` and writes the file. `reading` describes the settings of the
+    /// reader, as any text; another text is another way of reading.
     ///
-    /// A file that is damaged or of an older version is made again, and one that cannot be written is a warning (`tracing`, and in the [report](Dataset::report)): the data is there. A file
-    /// that no data was written to is left as it is, and is an error.
+    /// A damaged file, or one of an earlier version, is written anew. A file that cannot be written
+    /// is a warning (`tracing`, and in the [report](Dataset::report)), since the data is there. A
+    /// file at `path` that is not a cache is left alone, and is an error.
     ///
     /// ```
     /// use sparse_runtime::data::libsvm::{self, IndexBase};
@@ -135,8 +139,9 @@ impl<T: Float> Dataset<T> {
     ///
     /// # Errors
     ///
-    /// Those of `read`, and [`ReadError::Io`] of a source; [`ReadError::Changed`] for a source that has changed while `read` read it;
-    /// [`ReadError::Content`] for a file of another kind, which would be lost.
+    /// Errors of `read`, and [`ReadError::Io`] for a source; [`ReadError::Changed`] for a source
+    /// that changed during `read`; [`ReadError::Content`] for a file of another kind, which would
+    /// be lost.
     pub fn cached<P: AsRef<Path>>(
         path: impl AsRef<Path>,
         sources: impl IntoIterator<Item = P>,
@@ -237,14 +242,14 @@ impl Stamp {
         }
     }
 
-    /// Whether that is the same file, as far as both are known.
+    /// Whether both are the same file, as far as they are known.
     fn is(&self, other: &Stamp) -> bool {
         let inode = self.inode.and(other.inode).or(self.inode);
         *self == Stamp { inode, ..other.clone() }
     }
 }
 
-/// The data of a file, and what it was made from and how.
+/// The data of a file, with its sources and the description of the reader.
 struct Saved<T: Float> {
     data: Dataset<T>,
     sources: Vec<Stamp>,
@@ -258,7 +263,7 @@ impl<T: Float> Saved<T> {
     }
 }
 
-/// Whether there is a file that does not begin as one that [`Dataset::save`] wrote, be it cut short.
+/// Whether there is a file that does not begin like one of [`Dataset::save`], also a truncated one.
 fn is_of_another_kind(path: &Path) -> bool {
     let mut start = Vec::new();
     let read = |file: File| file.take(MAGIC.len() as u64).read_to_end(&mut start);

@@ -3,7 +3,7 @@
 use crate::data::hashing::xxh64;
 use std::io::{self, Read, Write};
 
-/// The bytes of a piece, at most.
+/// The largest number of bytes of a piece.
 const PIECE: usize = 1 << 20;
 
 /// Writes `length: u32, XXH64: u64, bytes` for each piece, and an empty one in the end.
@@ -49,11 +49,11 @@ impl<W: Write> Write for PieceWriter<W> {
     }
 }
 
-/// Reads what [`PieceWriter`] wrote. A piece is checked before a byte of it is seen.
+/// Reads the output of [`PieceWriter`]. A piece is checked before any byte of it is used.
 pub(super) struct PieceReader<R: Read> {
     reader: R,
     piece: Vec<u8>,
-    /// The bytes of the piece that were taken.
+    /// The bytes taken from the piece.
     taken: usize,
     is_over: bool,
 }
@@ -63,7 +63,7 @@ impl<R: Read> PieceReader<R> {
         PieceReader { reader, piece: Vec::new(), taken: 0, is_over: false }
     }
 
-    /// Nothing may be left.
+    /// Checks that nothing is left.
     pub(super) fn finish(mut self) -> io::Result<()> {
         let more =
             || io::Error::new(io::ErrorKind::InvalidData, "there is more than its header says");

@@ -1,4 +1,4 @@
-//! Data in memory: named columns with one value, or one row of values, for each row.
+//! Datasets in memory: named columns with one value, or one row of values, for each sample.
 
 use super::weights::check_weights;
 use super::{Classes, Column, ColumnName, ColumnValues, DataError, IdMap, ReadReport, WEIGHT};
@@ -11,8 +11,8 @@ use std::fmt;
 
 /// Data in memory, with elements of type `T`.
 ///
-/// Invariant: at least one input; all columns have the same number of rows; names are unique; numbers are finite, as of every
-/// constructor.
+/// Invariant: at least one input; all columns have the same number of samples; names are unique;
+/// numbers are finite, as every constructor checks.
 ///
 /// ```
 /// use sparse_runtime::data::Dataset;
@@ -35,7 +35,8 @@ pub struct Dataset<T: Float = f32> {
 }
 
 impl<T: Float> Dataset<T> {
-    /// Features and one label for each row; both without a name, so that they fit a model by their role.
+    /// Features and one label for each sample, both without a name, so that they bind to a model by
+    /// their role.
     ///
     /// # Errors
     ///
@@ -124,25 +125,26 @@ impl<T: Float> Dataset<T> {
         Ok(())
     }
 
-    /// The number of rows.
+    /// The number of samples.
     pub fn n_rows(&self) -> usize {
         self.n_rows
     }
 
-    /// The number of features: the width of the first csr input or, without one, the elements that a row of the first
-    /// input has.
+    /// The number of features: the width of the first csr input or, without one, the number of
+    /// elements that a sample has in the first input.
     pub fn n_features(&self) -> usize {
         let first = || self.columns_of(InputRole::Input).map(|(_, column)| column.values()).next();
         self.csr_input().or_else(first).map_or(0, |values| values.shape().row_size())
     }
 
-    /// The first csr input, with values or without.
+    /// The first csr input, with or without values.
     pub(super) fn csr_input(&self) -> Option<&ColumnValues<T>> {
         let mut inputs = self.columns_of(InputRole::Input).map(|(_, column)| column.values());
         inputs.find(|values| values.storage() == Storage::Csr)
     }
 
-    /// The same data with other entries in place of the [first csr input](Self::csr_input), of as many rows.
+    /// The same data with other entries in place of the [first csr input](Self::csr_input), for the
+    /// same number of samples.
     pub(super) fn with_csr_input(mut self, values: ColumnValues<T>) -> Self {
         let is_csr = |column: &&mut Column<T>| {
             column.role() == InputRole::Input && column.values().storage() == Storage::Csr
@@ -166,18 +168,18 @@ impl<T: Float> Dataset<T> {
         self.columns_of(InputRole::Label).map(|(_, column)| column.values()).next()
     }
 
-    /// The classes that the ids of the label stand for, if they were made by
-    /// [`into_classes`](Dataset::into_classes) or [`with_classes`](Dataset::with_classes).
+    /// The classes that the ids of the label stand for, if [`into_classes`](Dataset::into_classes)
+    /// or [`with_classes`](Dataset::with_classes) made them.
     pub fn classes(&self) -> Option<&Classes> {
         self.classes.as_ref()
     }
 
-    /// What the reader found out about the file that this was read from.
+    /// The reader's report on the file of this data.
     pub fn report(&self) -> Option<&ReadReport> {
         self.report.as_ref()
     }
 
-    /// What the ids of a column stand for, if a reader numbered them.
+    /// The map of a column's ids, if a reader numbered them.
     pub fn id_map(&self, column: &str) -> Option<&IdMap> {
         self.id_maps.iter().find(|(name, _)| name == column).map(|(_, map)| map)
     }
@@ -192,17 +194,17 @@ impl<T: Float> Dataset<T> {
         &self.columns
     }
 
-    /// The column of a name.
+    /// The column with this name.
     pub fn column(&self, name: &str) -> Option<&Column<T>> {
         self.columns.iter().find(|column| column.name() == Some(name))
     }
 
-    /// Turns the labels into class ids: 0 for the smallest label, and so on, by the distinct labels that occur.
-    /// O(n log n) for n rows.
+    /// Turns the labels into class ids: 0 for the smallest label, and so on, by the distinct labels
+    /// that occur. O(n log n) for n samples.
     ///
     /// # Errors
     ///
-    /// [`DataError::NothingToClassify`] if there is no label of one real number a row.
+    /// [`DataError::NothingToClassify`] without a label of one real number a sample.
     ///
     /// ```
     /// use sparse_runtime::data::Dataset;
@@ -226,7 +228,8 @@ impl<T: Float> Dataset<T> {
     ///
     /// # Errors
     ///
-    /// [`DataError::UnknownClass`] for a label that is none of them, and [`DataError::NothingToClassify`].
+    /// [`DataError::UnknownClass`] for a label of another class, and
+    /// [`DataError::NothingToClassify`].
     pub fn with_classes(mut self, classes: &Classes) -> Result<Self, DataError> {
         let (position, labels) = self.real_label().ok_or(DataError::NothingToClassify)?;
         let ids = labels
@@ -245,7 +248,8 @@ impl<T: Float> Dataset<T> {
         Ok(self)
     }
 
-    /// The same data with csr inputs as patterns, without the memory of their values: what a model reads as `csr<unit>`. O(nnz).
+    /// The same data with csr inputs as patterns, without the memory of their values, for models
+    /// with `csr<unit>`. O(nnz).
     ///
     /// # Errors
     ///
@@ -274,16 +278,19 @@ impl<T: Float> Dataset<T> {
         Ok(self)
     }
 
-    /// The same data, whose csr inputs lie in memory once more, divided by columns among so many threads. A step that is shared among as many
-    /// then has threads read what is their own, and together half as much of two. The bits of a step are the same. Takes as much memory as the
-    /// inputs once more, and a pass over them, so that it is worth it for some epochs of large batches, of 512 rows at least, on several threads
+    /// The same data with the csr inputs stored once more, divided by columns among `threads`
+    /// threads. In a step on that number of threads each thread then reads only its own entries;
+    /// two threads together read half as much. The bits of the step are the same. It takes the
+    /// memory of the inputs once more, and a pass over them. It pays for some epochs of large
+    /// batches, of at least 512 samples, on several threads
     /// ([`Trainer::parallel`](crate::training::Trainer::parallel)).
     ///
-    /// To be the last thing done to data: what makes other data of these leaves the copy out. O(nnz) on each thread; at most 32 of them.
+    /// Call it last: methods that make other data of these drop the copy. O(nnz) on each thread; at
+    /// most 32 of them.
     ///
     /// # Errors
     ///
-    /// [`DataError::Format`], if there is not so much memory, or for more threads than
+    /// [`DataError::Format`] if there is not enough memory, or for more threads than
     /// [`MAX_THREADS`](crate::kernels::MAX_THREADS).
     ///
     /// ```
@@ -306,8 +313,9 @@ impl<T: Float> Dataset<T> {
         Ok(self)
     }
 
-    /// The same inputs with other labels: the features of `labels`, row by row, as one csr label. For labels that are
-    /// sparse rows, such as tags, which come in a file of their own. What labels there were before is dropped.
+    /// The same inputs with other labels: the features of `labels`, sample by sample, as one csr
+    /// label. Use it for labels that are sparse rows, such as tags, in a file of their own. Earlier
+    /// labels are dropped.
     ///
     /// # Errors
     ///
@@ -328,7 +336,7 @@ impl<T: Float> Dataset<T> {
         Ok(Dataset { report, id_maps: self.id_maps, ..Dataset::from_columns(columns)? })
     }
 
-    /// The same data with one more column, in place of one of the same name.
+    /// The same data with one more column, which replaces one of the same name.
     pub(super) fn with_column(mut self, column: Column<T>) -> Result<Self, DataError> {
         self.columns.retain(|known| column.name().is_none() || known.name() != column.name());
         self.columns.push(column);
@@ -336,7 +344,8 @@ impl<T: Float> Dataset<T> {
         Ok(Dataset { classes, report, id_maps, ..Dataset::from_columns(self.columns)? })
     }
 
-    /// The first label of one real number a row that is not the weight of rows, and its position.
+    /// The first label of one real number a sample that is not the weight of samples, and its
+    /// position.
     fn real_label(&self) -> Option<(usize, &Dense<T>)> {
         let mut labels =
             self.columns_of(InputRole::Label).filter(|(_, column)| column.name() != Some(WEIGHT));
@@ -360,12 +369,13 @@ impl<T: Float> Dataset<T> {
         }
     }
 
-    /// The same data for a model of another `dtype`: each number is the nearest one of that type, ids and patterns are as they were.
-    /// O(stored values).
+    /// The same data for a model of another `dtype`: each number is rounded to the nearest one of
+    /// that type; ids and patterns stay. O(stored values).
     ///
     /// # Errors
     ///
-    /// [`DataError::LabelNotFinite`] for a label that is beyond the range of the type, [`DataError::BeyondElement`] for a finite number of an input.
+    /// [`DataError::LabelNotFinite`] for a label beyond the range of the type,
+    /// [`DataError::BeyondElement`] for a finite number of an input beyond it.
     ///
     /// ```
     /// use sparse_runtime::data::synthetic;
@@ -397,7 +407,7 @@ impl<T: Float> Dataset<T> {
         })
     }
 
-    /// The same columns with other values, which all have the same number of rows.
+    /// The same columns with other values, which all have the same number of samples.
     pub(super) fn map_values(
         &self,
         mut values: impl FnMut(&ColumnValues<T>) -> Result<ColumnValues<T>, DataError>,
@@ -415,7 +425,7 @@ impl<T: Float> Dataset<T> {
         })
     }
 
-    /// Moves the places of rows that were skipped down by some lines, which are counted only if there are any.
+    /// Shifts the places of skipped samples by some lines, which are counted only if there are any.
     pub(super) fn move_skipped<E>(
         &mut self,
         lines: impl FnOnce() -> Result<u64, E>,
@@ -446,7 +456,7 @@ impl<T: Float> Dataset<T> {
     }
 }
 
-/// What it holds, one line a column.
+/// The content, one line a column.
 impl<T: Float> fmt::Display for Dataset<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} rows", self.n_rows)?;
@@ -490,7 +500,7 @@ impl<T: Float> DatasetBuilder<T> {
         self.column(name.into(), InputRole::Label, values.into())
     }
 
-    /// The data.
+    /// The dataset of these columns.
     ///
     /// # Errors
     ///

@@ -12,20 +12,22 @@ use parse::Parser;
 pub use scale::NumberScale;
 use sparse_core::element::Float;
 
-/// Tables as text, a row a line, with a schema: what each column is, in the order of the file.
+/// Delimited text, a sample a line, with a schema: the kind of each column, in the order of the
+/// file.
 ///
 /// The data has the inputs and labels
 ///
-/// | name | what | type |
+/// | name | content | type |
 /// |---|---|---|
 /// | `x` | all categorical and numeric columns, side by side in one hashed space | `csr[n, 2^bits]` |
 /// | `numbers` | with [`numbers_apart`](Delimited::numbers_apart): the numeric columns, which are then not in `x` | `dense[n, k]` |
-/// | `ids` | with [`ids`](Delimited::ids): the hashed ids of the categorical columns once more, as embeddings take them | `dense<u32>[n, k]` |
+/// | `ids` | with [`ids`](Delimited::ids): the hashed ids of the categorical columns, for embeddings | `dense<u32>[n, k]` |
 /// | the column's own | each column declared [`label`](Delimited::label) or [`weight`](Delimited::weight) | `dense[n]` |
 ///
-/// A categorical value is 1 at the column of `x` that [`Hashing::column`] gives to its text; the empty text is a value. A
-/// number stands at the column that the empty text of its column would have; where the field is empty there is no entry, and a 0
-/// among `numbers`. Values that meet in a column of `x` are added.
+/// A categorical value is 1 at the column of `x` that [`Hashing::column`] gives for its text; the
+/// empty text is a value. A number is stored at the column that the empty text of its column would
+/// have. An empty numeric field has no entry, and a 0 among `numbers`. Values that collide in a
+/// column of `x` are added.
 ///
 /// ```
 /// use sparse_runtime::data::{Delimited, Hashing, TextReader};
@@ -54,20 +56,21 @@ pub struct Delimited {
     scales: Vec<NumberScale>,
 }
 
-/// How a numeric column becomes features.
+/// The encoding of a numeric column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Numbers {
-    /// As it is.
+    /// The number itself.
     #[default]
     Value,
-    /// `sign(v) · ln(1 + |v|)`: for counts, which are spread over orders of magnitude.
+    /// `sign(v) · ln(1 + |v|)`: for counts that spread over orders of magnitude.
     Log,
-    /// As a category: `NA` where the field is empty, the number itself up to 2, in its shortest spelling (`2` of `2.0` and `+02`), above that `b`
-    /// and `⌊ln(v)²⌋`. What libFFM's Criteo scripts do with counts.
+    /// As a category: `NA` for an empty field, the number itself up to 2, in its shortest spelling
+    /// (`2` for `2.0` and `+02`), above that `b` and `⌊ln(v)²⌋`. libFFM's Criteo scripts encode
+    /// counts so.
     Buckets,
 }
 
-/// What a column is.
+/// The kind of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Label,
@@ -78,19 +81,20 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Whether it is hashed by what stands in a row.
+    /// Whether it is hashed by the text of a sample.
     fn is_category(self) -> bool {
         matches!(self, Kind::Categorical | Kind::Numeric(Numbers::Buckets))
     }
 
-    /// Whether it is a number in a row.
+    /// Whether it is a number in a sample.
     fn is_number(self) -> bool {
         matches!(self, Kind::Numeric(Numbers::Value | Numbers::Log))
     }
 }
 
 impl Delimited {
-    /// Comma separated, fields in `"` where they need it. Columns are declared in the order of the file.
+    /// Comma-separated text with fields in `"` where needed. Declare columns in the order of the
+    /// file.
     pub fn csv(hashing: Hashing) -> Self {
         Delimited {
             separator: b',',
@@ -104,7 +108,7 @@ impl Delimited {
         }
     }
 
-    /// Tab separated, without quotes.
+    /// Tab-separated text, without quotes.
     pub fn tsv(hashing: Hashing) -> Self {
         Delimited { separator: b'\t', quotes: false, ..Delimited::csv(hashing) }
     }
@@ -115,7 +119,7 @@ impl Delimited {
         Delimited::criteo_with(hashing, Numbers::Buckets)
     }
 
-    /// As [`criteo`](Delimited::criteo), with another treatment of the counts.
+    /// Like [`criteo`](Delimited::criteo), with another encoding of the counts.
     pub fn criteo_with(hashing: Hashing, counts: Numbers) -> Self {
         let mut format = Delimited::tsv(hashing).label("click");
         for i in 1..=13 {
@@ -127,49 +131,51 @@ impl Delimited {
         format
     }
 
-    /// Another separator: one byte, no line end.
+    /// Sets the separator: one byte, no line end.
     #[must_use]
     pub fn separator(self, separator: u8) -> Self {
         Delimited { separator, ..self }
     }
 
-    /// Whether fields may be quoted by `"`, a quote inside doubled. A field does not go over the end of a line.
+    /// Whether fields may be quoted by `"`, a quote inside doubled. A field does not span lines.
     #[must_use]
     pub fn quotes(self, quotes: bool) -> Self {
         Delimited { quotes, ..self }
     }
 
-    /// Whether the first line of each file has the names of the columns, which must be those of the schema.
+    /// Whether the first line of each file has the names of the columns, which must equal those of
+    /// the schema.
     #[must_use]
     pub fn header(self, header: bool) -> Self {
         Delimited { header, ..self }
     }
 
-    /// The next column is a label: a finite number.
+    /// The next column is a label, a finite number.
     #[must_use]
     pub fn label(self, name: &str) -> Self {
         self.column(name, Kind::Label)
     }
 
-    /// The next column is the weight of the row: a finite number of at least 0, an input of the column's own name.
+    /// The next column is the weight of the sample, a finite number of at least 0; it is an input
+    /// with the column's name.
     #[must_use]
     pub fn weight(self, name: &str) -> Self {
         self.column(name, Kind::Weight)
     }
 
-    /// The next column is a number, taken as it is.
+    /// The next column is a number, used as it is.
     #[must_use]
     pub fn numeric(self, name: &str) -> Self {
         self.number(name, Numbers::Value)
     }
 
-    /// The next column is a count, of which the logarithm is taken ([`Numbers::Log`]).
+    /// The next column is a count, encoded by its logarithm ([`Numbers::Log`]).
     #[must_use]
     pub fn count(self, name: &str) -> Self {
         self.number(name, Numbers::Log)
     }
 
-    /// The next column is a number.
+    /// The next column is a number with this encoding.
     #[must_use]
     pub fn number(self, name: &str, numbers: Numbers) -> Self {
         self.column(name, Kind::Numeric(numbers))
@@ -181,31 +187,32 @@ impl Delimited {
         self.column(name, Kind::Categorical)
     }
 
-    /// The next column is not read.
+    /// The next column is skipped.
     #[must_use]
     pub fn ignore(self, name: &str) -> Self {
         self.column(name, Kind::Ignore)
     }
 
-    /// Numeric columns become the dense input `numbers`, instead of being in `x`.
+    /// Numeric columns become the dense input `numbers`, and are not in `x`.
     #[must_use]
     pub fn numbers_apart(self) -> Self {
         Delimited { numbers_apart: true, ..self }
     }
 
-    /// Categorical columns, in their order, become the input `ids` as well.
+    /// Categorical columns, in order, become the input `ids` as well.
     #[must_use]
     pub fn ids(self) -> Self {
         Delimited { ids: true, ..self }
     }
 
-    /// A schema as text: the kinds of the columns in order, separated by commas, each perhaps with a name in front:
-    /// `click:label, price:count, shop:categorical, ignore`. The kinds are `label`, `weight`, `numeric`, `count`, `buckets`,
-    /// `categorical` and `ignore`; a column without a name is called by its position, `3`.
+    /// Declares columns by a schema: their kinds in order, separated by commas, each with an
+    /// optional name in front: `click:label, price:count, shop:categorical, ignore`. The kinds are
+    /// `label`, `weight`, `numeric`, `count`, `buckets`, `categorical` and `ignore`. A column
+    /// without a name is called by its position, `3`.
     ///
     /// # Errors
     ///
-    /// [`DataError::Schema`] for a kind that there is not.
+    /// [`DataError::Schema`] for an unknown kind.
     pub fn with_schema(mut self, schema: &str) -> Result<Self, DataError> {
         for column in schema.split(',') {
             let (name, kind) = match column.trim().split_once(':') {
@@ -233,7 +240,8 @@ impl Delimited {
         Ok(self)
     }
 
-    /// The columns that are labels are not there: enough to predict. Of a schema that is whole.
+    /// The file lacks the columns that are labels: enough to predict. Call it on the complete
+    /// schema.
     #[must_use]
     pub fn without_labels(mut self) -> Self {
         self.columns.retain(|(_, kind)| !matches!(kind, Kind::Label));

@@ -1,4 +1,4 @@
-//! Numeric columns less their mean, divided by their deviation.
+//! Standardisation of numeric columns: minus the mean, divided by the deviation.
 
 use super::parse::Parser;
 use super::{Delimited, Kind, Numbers};
@@ -7,20 +7,21 @@ use crate::data::text::{BYTE_ORDER_MARK, Lines, RowParser, count_lines, place_in
 use crate::data::{DataError, ReadError};
 use std::path::Path;
 
-/// What the numbers of a column are measured by: `(number - mean) / deviation` stands in the data.
+/// The scale of a numeric column: the data holds `(number - mean) / deviation`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NumberScale {
     /// The name of the column.
     pub column: String,
-    /// What is subtracted.
+    /// The mean, which is subtracted.
     pub mean: f64,
-    /// What the difference is divided by, more than 0.
+    /// The divisor, more than 0.
     pub deviation: f64,
 }
 
 impl Delimited {
-    /// Reads a file for the mean and the standard deviation of each column that is [`numeric`](Delimited::numeric), over the rows that have a number
-    /// there. The deviation of a column of equal numbers is 1. Rows that cannot be read do not count.
+    /// Reads a file for the mean and the standard deviation of each column that is
+    /// [`numeric`](Delimited::numeric), over the samples with a number there. The deviation of a
+    /// column of equal numbers is 1. Unreadable samples do not count.
     ///
     /// ```
     /// use sparse_runtime::data::{Delimited, Hashing, TextReader};
@@ -37,7 +38,8 @@ impl Delimited {
     ///
     /// # Errors
     ///
-    /// [`ReadError::Io`], those of compressed files, and [`ReadError::Syntax`] for a header that is not that of the schema.
+    /// [`ReadError::Io`], those of compressed files, and [`ReadError::Syntax`] for a header that
+    /// differs from the schema.
     pub fn measure(&self, path: impl AsRef<Path>) -> Result<Vec<NumberScale>, ReadError> {
         let path = path.as_ref();
         let name = path.display().to_string();
@@ -73,14 +75,15 @@ impl Delimited {
         Ok(names.zip(moments).map(|(column, moments)| moments.scale(column)).collect())
     }
 
-    /// Takes the numbers of some columns less a mean and divided by a deviation, which are most often [measured](Delimited::measure) on the training data
-    /// and then belong to the model. Where a row has no number there is no entry still, as if it
-    /// were the mean. Of two scales of a column the last counts.
+    /// Subtracts a mean from the numbers of some columns and divides them by a deviation. These are
+    /// usually [measured](Delimited::measure) on the training data and then belong to the model. A
+    /// sample without a number still has no entry, as if it were the mean. If a column has two
+    /// scales, the last counts.
     ///
     /// # Errors
     ///
-    /// [`DataError::Schema`] for a column that is not [`numeric`](Delimited::numeric), for numbers that are not finite, and for a deviation that is not
-    /// more than 0.
+    /// [`DataError::Schema`] for a column that is not [`numeric`](Delimited::numeric), for numbers
+    /// that are not finite, and for a deviation that is not more than 0.
     pub fn scaled(
         mut self,
         scales: impl IntoIterator<Item = NumberScale>,

@@ -1,4 +1,4 @@
-//! LibSVM text as one of the formats with a row a line, for streams.
+//! LibSVM text as a format with a sample a line, for streams.
 
 use super::super::read_error::Fault;
 use super::super::text::{
@@ -15,7 +15,7 @@ impl<T: Float> Sealed for Reader<T> {}
 const FEATURES: usize = 0;
 const LABEL: usize = 1;
 
-/// Of any element type: that of the reader is what it reads into memory.
+/// For any element type: that of the reader applies to reads into memory.
 impl<T: Float, U: Float> RowFormat<U> for Reader<T> {
     type Parser = Parser<U>;
 
@@ -27,7 +27,7 @@ impl<T: Float, U: Float> RowFormat<U> for Reader<T> {
         ]
     }
 
-    /// Where the base is not known, columns are as written.
+    /// If the base is unknown, columns are as written.
     fn parser(&self, _: &[u8]) -> Parser<U> {
         let n_features = self.n_features.map(|n_features| n_features as u64);
         Parser {
@@ -77,7 +77,7 @@ impl<T: Float, U: Float> RowFormat<U> for Reader<T> {
     }
 }
 
-/// Lines into columns, by the parser that reads files into memory.
+/// Lines into columns, by the parser of reads into memory.
 #[derive(Debug)]
 pub struct Parser<T: Float> {
     rules: Rules,

@@ -1,6 +1,7 @@
-//! Lines read by several threads in pieces. Each thread parses into memory of its own, which stays in its cache, and copies from
-//! there to the place in the result that the piece has once all before it are parsed: nothing that is parsed goes from one processor
-//! to another, and a thread waits for others only if it is far ahead.
+//! Parses LibSVM text on several threads in pieces. Each thread parses into memory of its own,
+//! which stays in its cache. It then copies the samples to their place in the result, which is
+//! known once all earlier pieces are parsed. Parsed data therefore does not travel between cores,
+//! and a thread waits for others only if it is far ahead.
 
 use super::super::read_error::Fault;
 use super::IndexBase;
@@ -13,7 +14,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// So many pieces that wait for those before them a thread has at most.
+/// The number of parsed pieces per thread that may wait for earlier ones.
 const WAITING: usize = 4;
 
 /// Some lines, parsed.
@@ -23,7 +24,7 @@ struct Piece<T> {
     faults: Vec<Fault>,
 }
 
-/// What is to be told of a piece.
+/// The findings in a piece.
 pub(super) struct Found {
     /// Its number.
     pub(super) piece: usize,
@@ -31,46 +32,47 @@ pub(super) struct Found {
     pub(super) needs_base_one: Option<usize>,
 }
 
-/// What one of several threads keeps.
+/// The state of one thread.
 pub(super) struct Reading<T> {
     /// A ring: the piece in turn `t` is at the remainder of `t`.
     pieces: [Piece<T>; WAITING],
-    /// The turns of those that wait.
+    /// The turns of waiting pieces.
     waiting: Range<usize>,
-    /// What this thread maps for all.
+    /// Pages that this thread maps for all.
     pages: Option<Pages>,
-    /// By all threads, when this one placed a piece last.
+    /// The turn of all threads when this one last placed a piece.
     taken: Taken,
-    /// Of the pieces that are in their place, lines and what is known of all columns.
+    /// The lines and column findings of placed pieces.
     lines: u64,
     largest: Option<u64>,
     has_zero: bool,
     found: Vec<Found>,
 }
 
-/// What the threads share.
+/// The state that threads share.
 struct Shared<'a, T, F> {
     parse: F,
     n_pieces: usize,
-    /// The first piece that nobody has begun.
+    /// The first piece that has not begun.
     begun: AtomicUsize,
-    /// The piece that is placed next, by who has it.
+    /// The piece that is placed next, by its thread.
     next: AtomicUsize,
-    /// Nobody is to go on: there is no room for the next piece, or a thread panicked.
+    /// Stop: there is no memory for the next piece, or a thread panicked.
     ended: AtomicBool,
-    /// What is left, and what was taken.
+    /// The remaining memory, and the part taken.
     room: Mutex<(Room<'a, T>, Taken)>,
 }
 
-/// The size of a piece of a text, but for where its lines end.
+/// The size of a piece of a text, except for the ends of lines.
 const PIECE_BYTES: usize = 1 << 16;
 
-/// In how many pieces a text is read.
+/// The number of pieces of a text.
 pub(super) fn n_pieces(text: &[u8]) -> usize {
     text.len().div_ceil(PIECE_BYTES)
 }
 
-/// Where the lines of a piece are, if any begin there. All pieces together take O(length of the text), however long lines are.
+/// The lines of a piece, if any begin there. All pieces together take O(length of the text), for
+/// lines of any length.
 pub(super) fn lines_of_piece(text: &[u8], piece: usize) -> Range<usize> {
     let line_end = |bytes: &[u8]| bytes.iter().position(|&byte| byte == b'\n');
     let (first, next) = (piece * PIECE_BYTES, ((piece + 1) * PIECE_BYTES).min(text.len()));
@@ -84,7 +86,7 @@ pub(super) fn lines_of_piece(text: &[u8], piece: usize) -> Range<usize> {
     start..end
 }
 
-/// Ends what the others do if this thread panics: they would wait for its pieces.
+/// Stops the others if this thread panics: they would wait for its pieces.
 struct EndsOnPanic<'a>(&'a AtomicBool);
 
 impl Drop for EndsOnPanic<'_> {
@@ -95,9 +97,9 @@ impl Drop for EndsOnPanic<'_> {
     }
 }
 
-/// Appends the rows of some pieces, which `parse` appends to rows that are given, on as many threads as there are readings: as long as
-/// there is room for them and for the width of their columns. Returns which piece comes next, and what is to be told of those before
-/// it, in order.
+/// Appends the samples of some pieces, which `parse` appends to given samples, on as many threads
+/// as there are readings, as long as memory and the width of columns suffice. Returns the next
+/// piece, and the findings of earlier ones, in order.
 pub(super) fn read_pieces<T: Float>(
     rows: &mut Rows<T>,
     readings: &mut [Reading<T>],
@@ -175,7 +177,7 @@ impl<T: Float> Reading<T> {
         }
     }
 
-    /// Copies the first piece that waits to its place, if all before it have theirs.
+    /// Copies the first waiting piece to its place, if all earlier pieces are placed.
     fn place_first<F>(&mut self, shared: &Shared<'_, T, F>) -> bool {
         let piece = &mut self.pieces[self.waiting.start % WAITING];
         if self.waiting.is_empty() || shared.next.load(Ordering::Relaxed) != piece.number {
@@ -207,7 +209,7 @@ impl<T: Float> Reading<T> {
         true
     }
 
-    /// Parses the next piece that nobody has begun, unless too many wait.
+    /// Parses the next piece that has not begun, unless too many wait.
     fn parse_next<F>(&mut self, shared: &Shared<'_, T, F>) -> bool
     where
         F: Fn(&mut Rows<T>, usize) -> Vec<Fault> + Sync,

@@ -1,4 +1,4 @@
-//! LibSVM text: `label index:value index:value …`, one row a line.
+//! LibSVM text: `label index:value index:value …`, one sample a line.
 //!
 //! ```
 //! use sparse_runtime::data::libsvm::{IndexBase, Reader};
@@ -9,14 +9,16 @@
 //! # Ok::<(), sparse_runtime::Error>(())
 //! ```
 //!
-//! What is read: blanks are spaces and tabs, several count as one; lines end in `\n` or `\r\n`, the last one may
-//! lack it; what follows a `#`, and blank lines, are skipped; `qid:…` is skipped. Labels and values are decimal
-//! numbers, rounded exactly as `str::parse` does. Entries that are written as zero stay stored.
+//! The format: blanks are spaces and tabs, several count as one. Lines end in `\n` or `\r\n`; the
+//! last line may lack its end. A comment from `#` on, blank lines, and `qid:…` are skipped. Labels
+//! and values are decimal numbers, rounded exactly as `str::parse` does. Entries that are written
+//! as zero stay stored.
 //!
-//! What is refused, with file, line and column: labels or values that are not finite, indices that do not
-//! ascend or occur twice in a row, indices of 2⁶³ and more or beyond a declared width, anything else that is not
-//! `index:value`. Deliberately absent: several labels a row. Labels that are sparse rows themselves are a second
-//! file, of which the entries are taken and the numbers in front of them are not:
+//! Errors, with file, line and column: labels or values that are not finite, indices that do not
+//! ascend or occur twice in a sample, indices of 2⁶³ and more or beyond a declared width, and
+//! anything else that is not `index:value`. Several labels a sample are deliberately not supported.
+//! Labels that are sparse rows themselves are a second file; its entries are used, the numbers in
+//! front of them are not:
 //!
 //! ```
 //! use sparse_runtime::data::libsvm::{IndexBase, Reader};

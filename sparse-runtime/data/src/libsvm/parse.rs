@@ -1,7 +1,8 @@
-//! The parser: bytes in, labels and raw csr arrays out.
+//! The LibSVM parser: bytes in, labels and raw csr arrays out.
 //!
-//! It knows nothing of files. An error carries its offset in the block, from which the reader counts lines back. Where the base
-//! depends on the whole file, indices are taken to count from one until it is known.
+//! It knows nothing of files. An error has its offset in the block, from which the reader counts
+//! lines. If the base depends on the whole file, indices are assumed to count from one until it is
+//! known.
 
 use super::super::number::{MAX_DIGITS, NotANumber, digits, number};
 use super::super::read_error::Fault;
@@ -16,24 +17,25 @@ use crate::memory::make_room;
 use crate::simd;
 use sparse_core::element::Float;
 
-/// What the text must obey.
+/// The settings for the text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
-    /// What the first feature is called.
+    /// The index of the first feature.
     pub(super) base: IndexBase,
     /// The declared number of features.
     pub(super) n_features: Option<u64>,
 }
 
-/// The rows read so far.
+/// The samples read so far.
 #[derive(Debug)]
 pub(super) struct Rows<T> {
     pub(super) labels: Vec<T>,
     pub(super) indptr: Vec<u64>,
-    /// Indices as written, less `first`: index 0 of a file that was taken to count from one wraps around.
+    /// Indices as written, less `first`: index 0 of a file that was assumed to count from one wraps
+    /// around.
     pub(super) columns: ColumnIds,
     pub(super) values: Vec<T>,
-    /// What the first feature is called, or taken to be.
+    /// The index of the first feature, known or assumed.
     pub(super) first: u64,
     /// The line ends passed.
     pub(super) lines: u64,
@@ -41,8 +43,8 @@ pub(super) struct Rows<T> {
     pub(super) largest: Option<u64>,
     /// Whether index 0 occurs.
     pub(super) has_zero: bool,
-    /// The offset, in the block parsed last, of the first row whose largest index is valid only if indices
-    /// count from one, which is not known yet.
+    /// The offset, in the last block, of the first sample whose largest index is valid only if
+    /// indices count from one, which is not known yet.
     pub(super) needs_base_one: Option<usize>,
 }
 
@@ -61,7 +63,7 @@ impl<T: Float> Rows<T> {
         }
     }
 
-    /// Makes room for so many more.
+    /// Reserves memory for this number of further samples and entries.
     pub(super) fn reserve(&mut self, rows: usize, entries: usize) {
         reserve_large(&mut self.labels, rows);
         reserve_large(&mut self.indptr, rows);
@@ -72,7 +74,8 @@ impl<T: Float> Rows<T> {
         }
     }
 
-    /// Makes room for so many more, and for half as many as there are: in the long run, nothing is moved often.
+    /// Reserves memory for this number of further ones, plus half of the present ones: copies are
+    /// then rare in the long run.
     ///
     /// # Errors
     ///
@@ -87,7 +90,7 @@ impl<T: Float> Rows<T> {
         }
     }
 
-    /// Gives back the room that was not needed.
+    /// Releases unused memory.
     pub(super) fn shrink(&mut self) {
         self.labels.shrink_to_fit();
         self.indptr.shrink_to_fit();
@@ -103,7 +106,7 @@ impl<T: Float> Rows<T> {
         Taken { rows: self.labels.len(), entries: self.values.len() }
     }
 
-    /// Forgets all rows; the memory is kept, and the width of columns.
+    /// Clears all samples; the memory is kept, and the width of columns.
     pub(super) fn clear(&mut self) {
         self.labels.clear();
         self.indptr.truncate(1);
@@ -128,7 +131,7 @@ impl<T: Float> Rows<T> {
         }
     }
 
-    /// Drops what was read of a row that has a fault.
+    /// Drops the started part of a faulty sample.
     pub(super) fn discard_partial(&mut self) {
         self.labels.truncate(self.indptr.len() - 1);
         let nnz = self.indptr[self.indptr.len() - 1] as usize;
@@ -139,7 +142,8 @@ impl<T: Float> Rows<T> {
         }
     }
 
-    /// Appends the rows of a block of whole lines, up to a fault: then those before it, and something of the row that has it.
+    /// Appends the samples of a block of whole lines, up to a fault: then the samples before it,
+    /// and a part of the faulty one.
     pub(super) fn parse(&mut self, block: &[u8], rules: Rules) -> Result<(), Fault> {
         // Not for vectors: for shifts by any number of bits, and for counts of zeros.
         simd::wide(
@@ -173,8 +177,8 @@ impl<T: Float> Rows<T> {
         }
     }
 
-    /// One row, at the beginning of `text`, the end of `block`; returns what follows it. An error carries the bytes that are left from
-    /// where it is.
+    /// One sample, at the beginning of `text`, the end of `block`; returns the text after it. An
+    /// error carries the number of bytes from its position to the end.
     #[inline(always)]
     fn row<'a>(
         &mut self,
@@ -288,7 +292,7 @@ pub(super) fn widened(column: u32, first: u64) -> u64 {
     u64::from(column.wrapping_add(first as u32)).wrapping_sub(first)
 }
 
-/// What the first feature is called; the larger one until that is known.
+/// The index of the first feature; the larger one until it is known.
 fn largest_base(base: IndexBase) -> u64 {
     u64::from(base != IndexBase::Zero)
 }
@@ -298,7 +302,7 @@ fn within(base: IndexBase, n_features: u64, index: u64) -> bool {
     index < n_features.saturating_add(largest_base(base))
 }
 
-/// Finds the first entry of a row that is beyond the declared width; `last` is known to be.
+/// Finds the first entry of a sample beyond the declared width; `last` is known to be.
 #[cold]
 fn beyond_declared(row: &[u8], base: IndexBase, n_features: u64, last: u64) -> (usize, Problem) {
     let mut rest = row;

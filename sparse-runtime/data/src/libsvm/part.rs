@@ -1,4 +1,4 @@
-//! Which lines of a file are one of several parts of it.
+//! Parts of a file of lines, for several processes.
 
 use super::super::text::count_lines;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
@@ -15,7 +15,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// What is wrong with its numbers.
+    /// The fault of its numbers.
     pub(super) fn problem(self) -> Option<&'static str> {
         (self.index >= self.count).then_some("parts are numbered from 0 and below their number")
     }
@@ -31,7 +31,7 @@ impl Part {
     }
 }
 
-/// Where the line begins that follows the first line end at `position` or after it.
+/// The start of the line after the first line end at `position` or later.
 fn line_after(file: &mut (impl BufRead + Seek), position: u64, len: u64) -> io::Result<u64> {
     if position >= len {
         return Ok(len);

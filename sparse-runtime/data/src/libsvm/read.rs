@@ -1,4 +1,4 @@
-//! From files and bytes to a dataset.
+//! Reading LibSVM text from files and bytes into a dataset.
 
 use super::super::blocks::{BLOCK_BYTES, Blocks, Compression, io_error, open};
 use super::super::read_error::Fault;
@@ -17,23 +17,24 @@ use std::io::{BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::marker::PhantomData;
 use std::path::Path;
 
-/// What the first feature is called in a file.
+/// The index of the first feature in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum IndexBase {
     /// Features are counted from zero.
     Zero,
     /// Features are counted from one, as LIBSVM itself does.
     One,
-    /// From one, unless an index 0 occurs. A test file can lack the index that its training file has: read both
-    /// with the base that [`ReadReport`](super::super::ReadReport) tells of the training file.
+    /// From one, unless an index 0 occurs. A test file can lack the index 0 of its training file:
+    /// read both with the base that [`ReadReport`](super::super::ReadReport) has of the training
+    /// file.
     #[default]
     Detect,
 }
 
 /// Reads a LibSVM file of `f32`; see [`Reader`] for more control.
 ///
-/// The features are as many as the largest index says. Linear in the size of the file; the text is never in
-/// memory as a whole.
+/// The largest index gives the number of features. Linear in the size of the file; the text is
+/// never in memory as a whole.
 ///
 /// # Errors
 ///
@@ -81,7 +82,7 @@ impl<T: Float> Reader<T> {
         }
     }
 
-    /// What the first feature is called.
+    /// Sets the index of the first feature.
     #[must_use]
     pub fn index_base(mut self, index_base: IndexBase) -> Self {
         self.index_base = index_base;
@@ -95,9 +96,10 @@ impl<T: Float> Reader<T> {
         self
     }
 
-    /// Reads only part `index` of `count`, as one of several processes does: the parts are whole lines, of about as many
-    /// bytes each, and hold every line once. Only that part of the file is read. The index base and the number of
-    /// features have to be declared, because a part does not show what the others hold.
+    /// Reads only part `index` of `count`, for one of several processes. Parts are whole lines, of
+    /// about equal bytes, and hold every line once. Only that part of the file is read. The index
+    /// base and the number of features must be declared, because a part does not show those of the
+    /// others.
     ///
     /// ```
     /// use sparse_runtime::data::libsvm::{IndexBase, Reader};
@@ -114,8 +116,8 @@ impl<T: Float> Reader<T> {
         self
     }
 
-    /// How many threads may parse, of which 32 are used at most; one if not said. The result does
-    /// not depend on it, nor does which fault is reported. Reading refuses more than
+    /// The number of threads that may parse; 1 by default, and at most 32 are used. Neither the
+    /// result nor the reported fault depends on it. Reading refuses more than
     /// [`MAX_THREADS`](crate::kernels::MAX_THREADS).
     #[must_use]
     pub fn parallel(mut self, parallel: Parallel) -> Self {
@@ -123,7 +125,7 @@ impl<T: Float> Reader<T> {
         self
     }
 
-    /// What becomes of rows that cannot be read; reading ends with the first if not said.
+    /// The handling of unreadable samples; by default reading ends with the first.
     #[must_use]
     pub fn on_error(mut self, on_error: OnError) -> Self {
         self.on_error = on_error;
@@ -143,13 +145,14 @@ impl<T: Float> Reader<T> {
         }
     }
 
-    /// Reads a file; one whose name ends in `.gz` or `.zst` is decompressed (features `gzip` and `zstd`), of any number of members or frames.
+    /// Reads a file. A name that ends in `.gz` or `.zst` is decompressed (features `gzip` and
+    /// `zstd`), with any number of members or frames.
     ///
     /// # Errors
     ///
     /// [`ReadError::Io`], [`ReadError::Syntax`], [`ReadError::Empty`]; for gzip files
     /// [`ReadError::TruncatedGzip`], [`ReadError::CorruptGzip`] and [`ReadError::FeatureDisabled`];
-    /// [`ReadError::Part`] for a part of a file that cannot be cut, or that has no rows.
+    /// [`ReadError::Part`] for a part of a file that cannot be cut, or that has no samples.
     pub fn read_path(&self, path: impl AsRef<Path>) -> Result<Dataset<T>, ReadError> {
         let path = path.as_ref();
         let name = path.display().to_string();
@@ -172,11 +175,11 @@ impl<T: Float> Reader<T> {
         }
     }
 
-    /// Reads all that a reader yields; `name` stands for the file in messages.
+    /// Reads everything from a reader; `name` stands for the file in messages.
     ///
     /// # Errors
     ///
-    /// As [`read_path`](Reader::read_path); [`ReadError::Part`] if a part was asked for.
+    /// As [`read_path`](Reader::read_path); [`ReadError::Part`] if a part was requested.
     pub fn read(&self, name: &str, reader: impl Read) -> Result<Dataset<T>, ReadError> {
         match self.part {
             None => self.read_lines(name, true, reader, 0),
@@ -203,7 +206,7 @@ impl<T: Float> Reader<T> {
         parsing.finish()
     }
 
-    /// `bytes` is how many there will be, if that is known.
+    /// `bytes` is the number of bytes to come, if known.
     fn read_lines(
         &self,
         name: &str,
@@ -268,19 +271,19 @@ fn no_part(file: &str, part: Part, reason: &'static str) -> ReadError {
     ReadError::Part { file: file.to_owned(), index, count, reason }
 }
 
-/// A file on its way: the rows so far and where in the file they end.
+/// A file being read: the samples so far and their end in the file.
 struct Parsing<'a, T: Float> {
     name: &'a str,
     rules: Rules,
     rows: Rows<T>,
     n_threads: usize,
-    /// What each of several threads keeps.
+    /// Buffers for each of several threads.
     readings: Vec<Reading<T>>,
     /// Whether the next block begins the file.
     at_start: bool,
-    /// The bytes of the file, if that is known and no room has been made for them yet.
+    /// The bytes of the file, if they are known and not yet reserved.
     bytes: usize,
-    /// The first row that is within the declared width only if indices count from one.
+    /// The first sample that is within the declared width only if indices count from one.
     needs_base_one: Option<Place>,
     on_error: OnError,
     skips: Skips,
@@ -305,12 +308,12 @@ impl<'a, T: Float> Parsing<'a, T> {
         }
     }
 
-    /// How much is read at once.
+    /// The bytes of one read.
     fn block_bytes(&self) -> usize {
         BLOCK_BYTES * self.n_threads
     }
 
-    /// Makes room for the rows of the whole file, as many as the head of it promises.
+    /// Reserves memory for the samples of the whole file, estimated from its head.
     fn make_room(&mut self, head: &[u8]) {
         let bytes = std::mem::take(&mut self.bytes);
         if bytes > 0 {
@@ -338,7 +341,7 @@ impl<'a, T: Float> Parsing<'a, T> {
         Ok(())
     }
 
-    /// Makes room for the rows of a text, so that there is an error where there is no memory.
+    /// Reserves memory for the samples of a text, so that lack of memory is an error.
     fn grow_for(&mut self, text: &[u8]) -> Result<(), ReadError> {
         let (n_rows, n_entries) = promised(text, text.len());
         let grown = self.rows.grow(n_rows, n_entries);
@@ -359,7 +362,7 @@ impl<'a, T: Float> Parsing<'a, T> {
         self.note(text, lines, 0, faults, needs_base_one)
     }
 
-    /// Reads whole lines in pieces, each by the thread that comes first.
+    /// Reads whole lines in pieces, each by a free thread.
     fn lines_in_pieces(&mut self, text: &[u8], n_parts: usize) -> Result<(), ReadError> {
         let (rules, on_error, lines) = (self.rules, self.on_error, self.rows.lines);
         if self.readings.len() < n_parts {
@@ -389,7 +392,8 @@ impl<'a, T: Float> Parsing<'a, T> {
         Ok(())
     }
 
-    /// Notes what was found in some lines of a text, from `start` on. `lines` are those before the text.
+    /// Records the findings in some lines of a text, from `start` on. `lines` are those before the
+    /// text.
     fn note(
         &mut self,
         text: &[u8],
@@ -413,7 +417,7 @@ impl<'a, T: Float> Parsing<'a, T> {
         place_in(self.name, lines, block, offset)
     }
 
-    /// Settles the base and the width.
+    /// Determines the base and the width.
     fn finish(self) -> Result<Dataset<T>, ReadError> {
         let file = || self.name.to_owned();
         let mut rows = self.rows;
@@ -466,7 +470,7 @@ impl<'a, T: Float> Parsing<'a, T> {
     }
 }
 
-/// Parses whole lines; the faults of rows that may be skipped, and one more where there is one.
+/// Parses whole lines; returns the faults of skippable samples, and one more if there is one.
 fn parse_part<T: Float>(
     rows: &mut Rows<T>,
     part: &[u8],
@@ -491,17 +495,17 @@ fn parse_part<T: Float>(
     faults
 }
 
-/// The first lines of a text, `size` bytes or up to the end of the line that is there.
+/// The first lines of a text: `size` bytes, extended to the end of the line there.
 fn lines_up_to(text: &[u8], size: usize) -> &[u8] {
     let end = text.iter().skip(size).position(|&byte| byte == b'\n');
     &text[..end.map_or(text.len(), |end| size + end + 1)]
 }
 
-/// The rows and entries of so many bytes, as the first of them promise, and a few more.
+/// The estimated samples and entries of this number of bytes, and a few more.
 fn promised(text: &[u8], bytes: usize) -> (usize, usize) {
-    /// So many bytes tell.
+    /// The bytes that are sampled.
     const HEAD: usize = 1 << 18;
-    /// What is promised is exceeded in places.
+    /// Parts of a file exceed the estimate.
     const MARGIN: f64 = 1.02;
     let head = &text[..text.len().min(HEAD)];
     let times = bytes as f64 / head.len().max(1) as f64 * MARGIN;

@@ -1,4 +1,4 @@
-//! Room behind the rows read so far, which several threads divide among themselves and fill.
+//! Uninitialised output behind the samples read so far, which several threads divide and fill.
 
 use super::parse::{Rows, widened};
 use crate::formats::ColumnIds;
@@ -7,16 +7,16 @@ use sparse_core::element::Float;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// Room for rows.
+/// Memory for samples.
 pub(super) struct Room<'a, T> {
     labels: &'a mut [MaybeUninit<T>],
-    /// Where rows end.
+    /// The ends of samples.
     indptr: &'a mut [MaybeUninit<u64>],
     columns: Columns<'a>,
     values: &'a mut [MaybeUninit<T>],
-    /// The entries of all rows before.
+    /// The number of entries of all earlier samples.
     entries_before: usize,
-    /// What the first feature is called, or taken to be.
+    /// The index of the first feature, known or assumed.
     first: u64,
 }
 
@@ -25,7 +25,7 @@ enum Columns<'a> {
     U64(&'a mut [MaybeUninit<u64>]),
 }
 
-/// The rows and entries of the part of a room that is taken, from its start.
+/// The samples and entries of the taken part, from the start.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Taken {
     pub(super) rows: usize,
@@ -33,7 +33,7 @@ pub(super) struct Taken {
 }
 
 impl<T: Float> Rows<T> {
-    /// All the room that there is without growing.
+    /// All memory without growth.
     pub(super) fn room(&mut self) -> Room<'_, T> {
         Room {
             labels: self.labels.spare_capacity_mut(),
@@ -48,11 +48,11 @@ impl<T: Float> Rows<T> {
         }
     }
 
-    /// Makes what was written to the room a part of the rows.
+    /// Makes the written part of the memory a part of the samples.
     ///
     /// # Safety
     ///
-    /// The room has so many rows and entries, and all of that was [written](Room::fill).
+    /// The memory has this number of samples and entries, all of them [written](Room::fill).
     pub(super) unsafe fn extend_into_room(&mut self, taken: Taken) {
         let Taken { rows, entries } = taken;
         // SAFETY: as the caller says.
@@ -68,10 +68,10 @@ impl<T: Float> Rows<T> {
     }
 }
 
-/// The pages of a room, mapped ahead of those who fill it.
+/// The pages of the memory, mapped ahead of the threads that fill it.
 pub(super) struct Pages([Array; 4]);
 
-/// An array of a room.
+/// One array of the memory.
 struct Array {
     /// The addresses that are not mapped.
     rest: Range<usize>,
@@ -81,7 +81,7 @@ struct Array {
 }
 
 impl Pages {
-    /// Maps what follows the part of the room that is taken.
+    /// Maps the pages after the taken part.
     pub(super) fn map_behind(&mut self, taken: Taken) {
         for array in &mut self.0 {
             let n = if array.is_of_entries { taken.entries } else { taken.rows };
@@ -96,7 +96,7 @@ impl Pages {
 }
 
 impl<'a, T: Float> Room<'a, T> {
-    /// The pages of all of it.
+    /// All pages of the memory.
     pub(super) fn pages(&self) -> Pages {
         fn array<U>(room: &[U], is_of_entries: bool) -> Array {
             let start = room.as_ptr().addr();
@@ -115,7 +115,7 @@ impl<'a, T: Float> Room<'a, T> {
         ])
     }
 
-    /// The rows and entries there is room for.
+    /// The samples and entries that fit.
     fn size(&self) -> Taken {
         let columns = match &self.columns {
             Columns::U32(columns) => columns.len(),
@@ -127,7 +127,8 @@ impl<'a, T: Float> Room<'a, T> {
         }
     }
 
-    /// Takes room for some rows from the start. `None` if it is too small, or its columns too narrow.
+    /// Takes memory for some samples from the start. `None` if it is too small, or its columns too
+    /// narrow.
     pub(super) fn take_for(&mut self, rows: &Rows<T>) -> Option<(Room<'a, T>, Taken)> {
         let (size, taken) = (self.size(), rows.size());
         if taken.rows > size.rows || taken.entries > size.entries {
@@ -151,7 +152,7 @@ impl<'a, T: Float> Room<'a, T> {
         Some((room, taken))
     }
 
-    /// Writes the rows that this was [taken for](Room::take_for), which are emptied.
+    /// Writes the samples for which this was [taken](Room::take_for), and empties them.
     ///
     /// # Panics
     ///
@@ -178,7 +179,7 @@ impl<'a, T: Float> Room<'a, T> {
     }
 }
 
-/// Takes so many elements from the start.
+/// Takes `len` elements from the start.
 fn split<'a, U>(rest: &mut &'a mut [U], len: usize) -> &'a mut [U] {
     let (head, tail) = std::mem::take(rest).split_at_mut(len);
     *rest = tail;

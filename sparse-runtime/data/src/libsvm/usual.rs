@@ -1,5 +1,5 @@
-//! Entries of the forms that almost all have, many in a loop: a blank, up to eight digits, a colon, and a 1, or a number of few
-//! digits. What is of another form, or wrong, is left to the general loop.
+//! Fast path for entries of common forms: a blank, up to eight digits, a colon, and a 1 or a number
+//! of few digits. The general loop reads entries of other forms, and faulty ones.
 
 use super::super::number::{SHORT_DECIMAL, digits_before_colon, number, short_decimal};
 use super::super::text::ends_here;
@@ -8,8 +8,9 @@ use crate::simd::x86;
 use sparse_core::element::Float;
 use std::mem::MaybeUninit;
 
-/// Appends the entries of a row from `block[at]` on, of which columns are indices less `first`. Indices have to be `smallest` and
-/// more, which is then the last one and 1. Returns where the first entry begins that is not usual.
+/// Appends the entries of a sample from `block[at]` on, whose columns are indices less `first`.
+/// Indices must be at least `smallest`, which is updated to the last one and 1. Returns the start
+/// of the first entry of another form.
 #[inline(always)]
 pub(super) fn usual_entries<T: Float>(
     block: &[u8],
@@ -18,7 +19,7 @@ pub(super) fn usual_entries<T: Float>(
     smallest: &mut u64,
     first: u32,
 ) -> usize {
-    /// There is room for so many at least, so that it is looked for once in a row or so.
+    /// Memory for at least this number of entries, so that it is checked about once a sample.
     const ROOM: usize = 64;
     loop {
         columns.reserve(ROOM);
@@ -47,19 +48,19 @@ pub(super) fn usual_entries<T: Float>(
     }
 }
 
-/// Where entries are written, and what the next index must be.
+/// The output for entries, and the bound for the next index.
 struct Entries<'a, T> {
     columns: &'a mut [MaybeUninit<u32>],
-    /// As many as columns.
+    /// As long as the columns.
     values: &'a mut [MaybeUninit<T>],
-    /// So many of both are written.
+    /// The number written of both.
     n: usize,
     smallest: u64,
     first: u32,
 }
 
 impl<T: Float> Entries<'_, T> {
-    /// Entries as long as they are usual and there is room.
+    /// Entries as long as their form is common and memory is left.
     #[inline(always)]
     fn read(&mut self, block: &[u8], mut at: usize) -> usize {
         loop {
@@ -82,7 +83,7 @@ impl<T: Float> Entries<'_, T> {
         }
     }
 
-    /// True unless there is no room or the index is not above the one before.
+    /// True unless memory is used up, or the index is not above the previous one.
     #[inline(always)]
     fn push(&mut self, index: u64, value: T) -> bool {
         if self.n >= self.columns.len() || self.n >= self.values.len() || index < self.smallest {
@@ -95,8 +96,8 @@ impl<T: Float> Entries<'_, T> {
         true
     }
 
-    /// Entries whose value is written `1`: one-hot data is nothing but this. What the next one waits for is the length of the index
-    /// alone.
+    /// Entries whose value is written `1`, as in one-hot data. The next entry depends on the length
+    /// of the index alone.
     #[inline(always)]
     fn ones(&mut self, block: &[u8], mut at: usize) -> usize {
         // With so many bytes left, nothing that is looked at lies behind the end.
@@ -138,14 +139,15 @@ impl<T: Float> Entries<'_, T> {
     }
 }
 
-/// A number of any form, and where it ends. Not inlined, so that the loop over the usual ones keeps its registers.
+/// A number of any form, and its end. Out of line, so that the loop over common forms keeps its
+/// registers.
 #[inline(never)]
 fn any_number<T: Float>(block: &[u8], at: usize) -> Option<(T, usize)> {
     let (value, after) = number(&block[at..]).ok()?;
     ends_here(after).then(|| (value, block.len() - after.len()))
 }
 
-/// What almost all numbers are followed by.
+/// The bytes that follow almost all numbers.
 #[inline(always)]
 fn ends_usually(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n')

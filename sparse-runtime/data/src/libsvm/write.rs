@@ -1,4 +1,4 @@
-//! From a dataset to a file.
+//! Writing a dataset as LibSVM text.
 
 use crate::data::number::write_number;
 use crate::data::text_file::write_text;
@@ -8,16 +8,19 @@ use sparse_core::element::{Float, Stored, Unit};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes the features and the label as LibSVM text, indices counted from one; a name that ends in `.gz` is
-/// compressed (feature `gzip`), one that ends in `.zst` is refused: it would be read as what it is not. Class ids are written as the labels that they stand for.
+/// Writes the features and the label as LibSVM text, with indices counted from one. A name that
+/// ends in `.gz` is compressed (feature `gzip`); one that ends in `.zst` is refused, since a reader
+/// would decompress it. Class ids are written as the labels that they stand for.
 ///
-/// Numbers are the shortest that are read back to the same bits. The file is written beside its place and
-/// renamed: a file that was there stays whole until the new one is.
+/// Numbers have the shortest digits that read back to the same bits. The file is replaced
+/// atomically: an existing file stays whole until the new one is.
 ///
 /// # Errors
 ///
-/// [`ReadError::Data`] unless the data has a csr input and one label a row, or for an entry that would not be read back: a value that is
-/// not finite, a column of 2⁶³ - 1 or more. Nothing is written then. [`ReadError::Io`], [`ReadError::FeatureDisabled`], and [`ReadError::Content`] for the ending `.zst`.
+/// [`ReadError::Data`] unless the data has a csr input and one label a sample, or for an entry that
+/// would not be read back: a value that is not finite, a column of 2⁶³ - 1 or more. Nothing is
+/// written then. [`ReadError::Io`], [`ReadError::FeatureDisabled`], and [`ReadError::Content`] for
+/// the ending `.zst`.
 ///
 /// ```
 /// use sparse_runtime::data::libsvm::{self, IndexBase};
@@ -40,8 +43,8 @@ pub fn write<T: Float>(path: impl AsRef<Path>, dataset: &Dataset<T>) -> Result<(
     write_text(path, |writer| rows.write(writer))
 }
 
-/// As [`write()`], to a writer, uncompressed; `name` stands for the file in messages. Writes a number at a time: give a
-/// file a buffer.
+/// Like [`write()`], to a writer, uncompressed; `name` stands for the file in messages. It writes a
+/// number at a time: wrap a file in a buffer.
 ///
 /// # Errors
 ///
@@ -58,7 +61,7 @@ pub fn write_to<T: Float>(
         .map_err(|source| ReadError::Io { file: file(), source })
 }
 
-/// What is written.
+/// The columns that are written.
 struct Rows<'a, T: Float> {
     features: Features<'a, T>,
     labels: Labels<'a, T>,
@@ -99,7 +102,7 @@ fn rows_of<T: Float>(dataset: &Dataset<T>) -> Result<Rows<'_, T>, DataError> {
     Ok(rows)
 }
 
-/// Refuses what a reader would: the dataset has checked its labels.
+/// Refuses entries that a reader would refuse; the dataset has checked its labels.
 pub(in crate::data) fn check_entries<V: Stored>(
     features: &Csr<V>,
     number: impl Fn(V) -> f64,

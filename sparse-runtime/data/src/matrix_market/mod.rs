@@ -15,26 +15,28 @@ use std::cmp::Ordering;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
-/// Reads a matrix: fields `real`, `integer` and `pattern` (all values 1), symmetries `general`, `symmetric` and
-/// `skew-symmetric` (of which a file has one triangle, and the matrix both). Entries at the same place are added. A name that ends in `.gz`
-/// or `.zst` is decompressed (features `gzip` and `zstd`). O(m log m) for m entries.
+/// Reads a matrix: fields `real`, `integer` and `pattern` (all values 1), symmetries `general`,
+/// `symmetric` and `skew-symmetric`. A symmetric file has one triangle, and the matrix both.
+/// Entries at the same position are added. A name that ends in `.gz` or `.zst` is decompressed
+/// (features `gzip` and `zstd`). O(m log m) for m entries.
 ///
 /// # Errors
 ///
-/// [`ReadError::Syntax`] with the line for text that is not such a file, entries outside of the
-/// matrix or in the second triangle of a symmetric one, and values that are not finite;
+/// [`ReadError::Syntax`] with the line for text in another format, entries outside of the matrix or
+/// in the second triangle of a symmetric one, and values that are not finite;
 /// [`ReadError::ArraysTooLarge`] for sizes beyond the memory; [`ReadError::Io`], and those of gzip
 /// files.
 pub fn read<T: Float>(path: impl AsRef<Path>) -> Result<Csr<T>, ReadError> {
     read_with(path, OnError::Fail).map(|(matrix, _)| matrix)
 }
 
-/// As [`read`], where lines that are no entry of the matrix may be [left out](OnError::Skip); the report counts them. They are lines of
-/// the number that the file declares.
+/// Like [`read`]; lines that are not entries of the matrix may be [skipped](OnError::Skip), and the
+/// report counts them. They count towards the declared number of entries.
 ///
 /// # Errors
 ///
-/// As [`read`]; [`ReadError::TooManySkipped`]. A file that ends early, or goes on after its entries, is never read.
+/// As [`read`]; [`ReadError::TooManySkipped`]. A file that ends early, or continues after its
+/// entries, is an error under any setting.
 pub fn read_with<T: Float>(
     path: impl AsRef<Path>,
     on_error: OnError,
@@ -43,7 +45,7 @@ pub fn read_with<T: Float>(
     read_from_with(&path.display().to_string(), open(path)?, on_error)
 }
 
-/// Reads what a reader yields; `name` stands for the file in messages.
+/// Reads everything from a reader; `name` stands for the file in messages.
 ///
 /// # Errors
 ///
@@ -61,7 +63,7 @@ pub fn read_from<T: Float>(name: &str, reader: impl Read) -> Result<Csr<T>, Read
     read_from_with(name, reader, OnError::Fail).map(|(matrix, _)| matrix)
 }
 
-/// As [`read_from`], where lines may be left out as [`read_with`] says.
+/// Like [`read_from`]; lines may be skipped as in [`read_with`].
 ///
 /// # Errors
 ///
@@ -99,7 +101,7 @@ pub fn read_from_with<T: Float>(
     Ok((matrix, report))
 }
 
-/// Entries of the same row and column were added up.
+/// Entries of the same row and column were added.
 fn check_sums<T: Float>(name: &str, matrix: &Csr<T>) -> Result<(), ReadError> {
     let overflown = (matrix.iter_rows().enumerate())
         .find_map(|(row, mut entries)| Some((row, entries.find(|(_, sum)| !sum.is_finite())?.0)));
@@ -113,8 +115,8 @@ fn check_sums<T: Float>(name: &str, matrix: &Csr<T>) -> Result<(), ReadError> {
     })
 }
 
-/// Writes a matrix as `real general`, each number in the shortest form that is read back to the same bits; a name that ends in `.gz` is
-/// compressed (feature `gzip`). The file is written beside its place and renamed.
+/// Writes a matrix as `real general`, each number in the shortest form that reads back to the same
+/// bits. A name that ends in `.gz` is compressed (feature `gzip`). The file is replaced atomically.
 ///
 /// # Errors
 ///
@@ -126,14 +128,14 @@ pub fn write<T: Float>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), Re
     write_text(path, |writer| write_lines(writer, matrix))
 }
 
-/// Refuses what would not be read back.
+/// Refuses entries that would not be read back.
 fn check<T: Float>(name: &str, matrix: &Csr<T>) -> Result<(), ReadError> {
     check_entries(matrix, |value| value.as_f64())
         .map_err(|source| ReadError::Data { file: name.to_owned(), source: Box::new(source) })
 }
 
-/// As [`write()`], to a writer, uncompressed; `name` stands for the file in messages. Writes a number at a time: give a file a
-/// buffer.
+/// Like [`write()`], to a writer, uncompressed; `name` stands for the file in messages. It writes a
+/// number at a time: wrap a file in a buffer.
 ///
 /// # Errors
 ///
@@ -161,7 +163,8 @@ fn write_lines<T: Float>(writer: &mut dyn Write, matrix: &Csr<T>) -> io::Result<
     Ok(())
 }
 
-/// The side of the diagonal that a symmetric file gives, once an entry has told: another one in its mirror would be added to it.
+/// The triangle of a symmetric file, once an entry has shown it: an entry in the other one would be
+/// added to its mirror.
 #[derive(Default)]
 struct Triangle(Option<Ordering>);
 
@@ -188,7 +191,7 @@ struct Size {
 }
 
 impl Size {
-    /// Refuses what there is no memory for: a damaged size must not end the process.
+    /// Refuses sizes without memory: a damaged size must not end the process.
     fn check_memory<T: Float>(&self, name: &str, header: &Header) -> Result<(), ReadError> {
         let stored = if header.symmetry == "general" { 1 } else { 2 };
         let n_stored = self.n_entries.saturating_mul(stored);
@@ -268,7 +271,7 @@ fn integer<T: Float>(word: &[u8]) -> Result<T, NotANumber> {
 struct Text<'a, R> {
     name: &'a str,
     reader: BufReader<R>,
-    /// The line read last, with its end; empty after the last one.
+    /// The last line, with its end; empty after the last one.
     line: Vec<u8>,
     /// The lines read.
     lines: u64,
@@ -315,7 +318,8 @@ impl<R: Read> Text<'_, R> {
         Ok(Size { n_rows, n_cols, n_entries })
     }
 
-    /// Reads as many lines as there are entries, besides blank ones, and mirrors entries of symmetric matrices.
+    /// Reads as many lines as there are entries, without blank ones, and mirrors entries of
+    /// symmetric matrices.
     fn read_entries<T: Float>(
         &mut self,
         header: &Header,
@@ -354,7 +358,7 @@ impl<R: Read> Text<'_, R> {
         Ok(entries)
     }
 
-    /// What follows the declared number of entries must be blank.
+    /// Text after the declared number of entries must be blank.
     fn check_end(&mut self) -> Result<(), ReadError> {
         loop {
             self.read_line()?;

@@ -1,4 +1,4 @@
-//! The batches of a stream: runs of the rows of a pool.
+//! The batches of a stream: runs of the samples of a pool.
 
 use super::super::binding::{Bound, bind, resolve};
 use super::super::source::{Batch, Batches, BytesRead, DataSource};
@@ -33,7 +33,8 @@ impl<T: Float> DataSource<T> for StreamedDataset<T> {
         Some(self.source.sizes.buffer)
     }
 
-    /// As of any source; labels are checked as they are read, and a label that its loss does not take ends the epoch.
+    /// As for any source; labels are checked as they are read, and a label that its loss does not
+    /// accept ends the epoch.
     fn batches(&self, inputs: &[InputInfo], options: &BatchOptions) -> Result<StreamBatches<T>> {
         options.check()?;
         if options.last_batch == LastBatch::RollOver {
@@ -74,29 +75,29 @@ impl<T: Float> DataSource<T> for StreamedDataset<T> {
     }
 }
 
-/// The batches of a [`StreamedDataset`]; see [`Batches`]. Reading goes on in threads of their own while batches are used; they end
-/// when this is dropped.
+/// The batches of a [`StreamedDataset`]; see [`Batches`]. Threads read ahead while batches are
+/// used; they end when this is dropped.
 pub struct StreamBatches<T: Float> {
     source: Arc<Source<T>>,
     options: BatchOptions,
     columns: Vec<Binding>,
     checks: Vec<LabelCheck>,
-    /// The batch that comes next.
+    /// The next batch.
     position: Position,
     pools: Option<Pools<T>>,
     /// Whether no batch has been taken since `seek`.
     is_fresh: bool,
     /// The columns of the pool.
     rows: Vec<ColumnValues<T>>,
-    /// Which row of the data each row of the pool is.
+    /// The number in the data of each sample of the pool.
     ids: Vec<u64>,
     n_padding: usize,
-    /// The row of the pool that comes next.
+    /// The next sample of the pool.
     next: usize,
     n_batches: Option<u64>,
 }
 
-/// Where a declaration finds its array, and the shape of a row.
+/// The position of a declaration's array, and the shape of a row.
 #[derive(Clone, Copy)]
 enum Binding {
     Column(usize, Shape),
@@ -173,8 +174,8 @@ impl<T: Float> Batches<T> for StreamBatches<T> {
     where
         Self: 'b;
 
-    /// Reading starts here. From the middle of an epoch it costs parsing what is before, unless an earlier epoch has shown how many
-    /// rows the blocks have.
+    /// Reading starts here. In the middle of an epoch earlier text must be parsed, unless an
+    /// earlier epoch has counted the samples of the blocks.
     fn seek(&mut self, position: Position) -> Result<()> {
         if self.is_fresh && self.pools.is_some() && position == self.position {
             return Ok(());
@@ -209,7 +210,7 @@ impl<T: Float> Batches<T> for StreamBatches<T> {
         self.position
     }
 
-    /// Known once an epoch has been read, or where the number of rows is known.
+    /// Known once an epoch has been read, or if the number of samples is known.
     fn n_batches(&self) -> Option<u64> {
         let batch_size = self.options.batch_size as u64;
         let of_rows = |n_rows: u64| match self.options.last_batch {
@@ -301,7 +302,8 @@ impl<'b, T: Float> Batch<'b, T> for StreamBatch<'b, T> {
         self.n_padding
     }
 
-    /// In shuffled order known from the second epoch on: only then is it known how many rows the blocks before have.
+    /// In shuffled order known from the second epoch on, when the samples of earlier blocks have
+    /// been counted.
     fn row_id(&self, row: usize) -> Option<u64> {
         let id = self.ids[self.first..self.first + self.len].get(row)?;
         Some(*id).filter(|&id| id != UNKNOWN)

@@ -1,9 +1,9 @@
-//! Labels of binary losses in a stream: they must write the negative class in one way, -1 or from
-//! 0 on.
+//! Labels of binary losses in a stream: they must write the negative class in one way, as -1, or as
+//! a probability from 0 on.
 //!
-//! Parsers note the ways of each block; whether two of them meet is decided in the order of the
-//! epoch, and the line that is named is the first in the order of the files. So neither the number
-//! of threads nor their timing changes an error.
+//! Parsers record the ways of each block. Conflicts are decided in the order of the epoch, and the
+//! error names the first line in the order of the files. The error therefore depends on neither the
+//! number of threads nor their timing.
 
 use super::super::text::Chunk;
 use super::super::{Place, Problem, ReadError};
@@ -29,13 +29,13 @@ pub(super) struct Written {
     pub(super) column: usize,
     pub(super) way: Way,
     pub(super) label: f64,
-    /// The row of the block.
+    /// The sample of the block.
     pub(super) row: usize,
-    /// The line, where it was [asked for](Purpose::Places).
+    /// The line, if it was [requested](Purpose::Places).
     pub(super) place: Option<Place>,
 }
 
-/// How labels of binary losses are written in a block, in the order of its rows.
+/// The ways of labels of binary losses in a block, in the order of its samples.
 pub(super) fn written<T: Float>(rows: &Chunk<T>, checks: &[LabelCheck]) -> Vec<Written> {
     let mut written = Vec::new();
     for check in checks.iter().filter(|check| check.kind == LabelKind::Binary) {
@@ -54,8 +54,7 @@ pub(super) fn written<T: Float>(rows: &Chunk<T>, checks: &[LabelCheck]) -> Vec<W
 }
 
 impl Known {
-    /// Takes in how the labels of the next block are written: a column with labels of both ways,
-    /// if there is one.
+    /// Adds the ways of the next block: returns a column with labels of both ways, if there is one.
     pub(super) fn mixed_column(&mut self, written: &[Written]) -> Option<usize> {
         written.iter().find_map(|Written { column, way, .. }| {
             let seen = &mut self.written[*column];

@@ -1,4 +1,4 @@
-//! What of a file is read by itself.
+//! Units of a file that can be read independently.
 
 use super::super::ReadError;
 use super::super::blocks::{Compression, io_error};
@@ -6,7 +6,7 @@ use super::SourceFile;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
-/// Something that can be read without what is before it.
+/// A part that can be read without earlier text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::data) enum Unit {
     /// The lines that begin in a run of bytes.
@@ -22,7 +22,7 @@ impl Unit {
         }
     }
 
-    /// How many bytes of its file it is, which has `len`.
+    /// Its bytes of the file, which has `len`.
     pub(super) fn bytes(self, len: u64) -> u64 {
         match self {
             Unit::Lines { start, end, .. } => end - start,
@@ -49,17 +49,18 @@ pub(super) fn units(files: &[SourceFile], block: usize) -> Vec<Unit> {
     units
 }
 
-/// Why the lines of a block could not be read.
+/// The reason why the lines of a block could not be read.
 pub(super) enum BlockFault {
     Read(ReadError),
     /// A line that begins here is longer than the limit.
     LongLine(u64),
 }
 
-/// Reads the lines that begin in `start..end`: where the first of them begins, with `text` holding them.
+/// Reads the lines that begin in `start..end` into `text`, and returns the start of the first of
+/// them.
 ///
-/// A line begins at the start of the file and after each `\n`. So a block holds every line that it must and no other, whatever the
-/// blocks around it hold.
+/// A line begins at the start of the file and after each `\n`. A block therefore holds exactly its
+/// own lines, independently of the blocks around it.
 pub(super) fn read_lines(
     name: &str,
     file: &mut File,
@@ -67,7 +68,7 @@ pub(super) fn read_lines(
     limit: usize,
     text: &mut Vec<u8>,
 ) -> Result<u64, BlockFault> {
-    /// What is read beyond the end at once: enough for the rest of most lines.
+    /// The bytes of one read beyond the end: enough for the rest of most lines.
     const BEYOND: u64 = 4096;
     let io = |source| BlockFault::Read(io_error(name, source));
     text.clear();

@@ -1,4 +1,5 @@
-//! The threads of a stream: one reads blocks, some parse them, and blocks come out in the order in which they went in.
+//! The threads of a stream: one reads blocks, some parse them, and blocks come out in the order in
+//! which they went in.
 
 use super::super::blocks::{Blocks, Compression, io_error, open_counted};
 use super::super::classes::Classes;
@@ -28,7 +29,7 @@ enum Job {
         number: usize,
     },
     Failed(ReadError),
-    /// There are no more: whoever does not see this has lost a thread.
+    /// The end of the blocks; without it a thread was lost.
     End,
 }
 
@@ -37,35 +38,35 @@ struct Block {
     /// Whether it is the last of its unit.
     is_last: bool,
     text: Vec<u8>,
-    /// Where it begins in the file; of compressed files in the text.
+    /// Its start in the file, or in the text of a compressed file.
     start: u64,
-    /// Lines before it, where they are known.
+    /// The number of lines before it, if known.
     lines: Option<u64>,
 }
 
-/// The rows of a block.
+/// The samples of a block.
 pub(super) struct Parsed<T: Float> {
     pub(super) unit: usize,
     pub(super) is_last: bool,
     pub(super) rows: Chunk<T>,
     pub(super) faults: Vec<(Place, Problem)>,
-    /// How labels of binary losses are written; of rows that are kept this was noted when they were
+    /// How labels of binary losses are written; for kept samples this was recorded when they were
     /// parsed.
     pub(super) written: Vec<Written>,
-    /// Whether they have been [kept](super::kept) by an epoch before.
+    /// Whether an earlier epoch has [kept](super::kept) them.
     pub(super) is_kept: bool,
 }
 
-/// What the blocks of a feed are for.
+/// The purpose of the blocks of a feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Rows, from text or from where they are kept.
+    /// Samples, from text or from the kept file.
     Rows,
     /// The lines of labels: all text is parsed.
     Places,
 }
 
-/// What a label must be for the model that reads it.
+/// The requirements of the model on a label.
 #[derive(Clone, Debug)]
 pub(super) struct LabelCheck {
     pub(super) column: usize,
@@ -73,7 +74,7 @@ pub(super) struct LabelCheck {
     pub(super) kind: LabelKind,
 }
 
-/// Blocks of rows, in order. Its threads end when it is dropped.
+/// Blocks of samples, in order. The threads end when it is dropped.
 pub(super) struct Feed<T: Float> {
     results: Vec<Receiver<Result<Option<Parsed<T>>, ReadError>>>,
     next: usize,
@@ -85,7 +86,7 @@ impl<T: Float> Feed<T> {
     ///
     /// # Errors
     ///
-    /// [`ReadError::Stream`] where the system starts no thread.
+    /// [`ReadError::Stream`] if the system starts no thread.
     pub(super) fn start(
         source: &Arc<Source<T>>,
         order: Vec<usize>,
@@ -140,7 +141,7 @@ impl<T: Float> Drop for Feed<T> {
     }
 }
 
-/// Reads units in order; ends early if nobody listens.
+/// Reads units in order; ends early if the receiver is gone.
 fn read_units<T: Float>(
     source: &Source<T>,
     order: &[usize],
@@ -227,7 +228,7 @@ fn read_units<T: Float>(
     if reads_text { source.check_files() } else { Ok(()) }
 }
 
-/// Parses blocks until there are no more, or nobody listens.
+/// Parses blocks until the end, or until the receiver is gone.
 fn parse<T: Float>(
     source: &Source<T>,
     (checks, purpose): (&[LabelCheck], Purpose),
@@ -313,7 +314,7 @@ fn parse_block<T: Float>(
     Ok(Parsed { unit, is_last, rows, faults, written, is_kept: false })
 }
 
-/// The first label that is not what the model or the classes say, by its row.
+/// The first label that does not fit the model or the classes, by its sample.
 fn misfit<T: Float>(
     rows: &Chunk<T>,
     checks: &[LabelCheck],
@@ -341,7 +342,7 @@ fn misfit<T: Float>(
     })
 }
 
-/// Labels of one number a row become ids; all of them are classes.
+/// Labels of one number a sample become ids; all of them are classes.
 fn into_classes<T: Float>(rows: &mut Chunk<T>, source: &Source<T>, classes: &Classes) {
     let changed = source.parsed_layout.iter().zip(&source.layout).position(|(a, b)| a != b);
     if let Some(column) = changed
@@ -353,7 +354,7 @@ fn into_classes<T: Float>(rows: &mut Chunk<T>, source: &Source<T>, classes: &Cla
     }
 }
 
-/// Where the line of a row begins: found by parsing line after line, for an error only.
+/// The start of a sample's line: found by parsing line after line, for an error only.
 #[cold]
 fn offset_of_row<T: Float>(
     parser: &mut Box<dyn RowParser<T>>,

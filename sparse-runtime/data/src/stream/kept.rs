@@ -1,7 +1,9 @@
-//! Rows that an epoch has parsed, kept in a file, so that later epochs read rows in the place of text.
+//! Kept samples: an epoch writes its parsed samples to a file, and later epochs read them in place
+//! of the text.
 //!
-//! The file has no name, so that nobody else reads or changes it and nothing is left of it, whatever becomes of the process. It is no cache of the
-//! [kind](crate::data::cache) that outlives one: it need not say what it was made from.
+//! The file has no name, so no other process reads or changes it, and nothing is left of it after
+//! any end of the process. It is not a cache of the [kind](crate::data::cache) that outlives a
+//! process: it need not record its sources.
 
 use super::super::blocks::io_error;
 use super::super::text::{Chunk, ChunkColumn};
@@ -19,25 +21,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The units of a stream that have been kept.
 pub(super) struct Kept {
-    /// What is told where the file cannot be written or read.
+    /// Receives a warning if the file cannot be written or read.
     name: String,
-    /// Where a system does not let go of the name of a file that is open.
+    /// For systems that keep the name of an open file.
     path: Option<PathBuf>,
     state: Mutex<State>,
 }
 
 struct State {
     file: File,
-    /// Where the next block goes.
+    /// The offset of the next block.
     end: u64,
     units: Vec<Option<Arc<KeptUnit>>>,
-    /// Whether an epoch keeps what it parses: of several at once one does.
+    /// Whether an epoch keeps its samples: one of several at once does.
     is_written: bool,
-    /// Whether writing has failed: then nothing more is kept.
+    /// Whether writing has failed: nothing more is kept then.
     is_full: bool,
 }
 
-/// The blocks of a unit, and what their labels have been found to be.
+/// The blocks of a unit, and the findings about their labels.
 pub(super) struct KeptUnit {
     blocks: Vec<KeptBlock>,
     checks: Vec<LabelCheck>,
@@ -53,7 +55,7 @@ struct KeptBlock {
 }
 
 impl Kept {
-    /// A new file in a folder, for so many units.
+    /// A new file in a folder, for `n_units` units.
     pub(super) fn new(folder: &Path, n_units: usize) -> Result<Self, ReadError> {
         static COUNTER: AtomicU64 = AtomicU64::new(0);
         let name = folder.display().to_string();
@@ -79,7 +81,7 @@ impl Kept {
         Ok(Kept { name, path, state })
     }
 
-    /// A block is written before it is listed, so that whoever held it before has left nothing half done.
+    /// A block is written before it is listed, so a thread that panicked leaves nothing half done.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -93,12 +95,13 @@ impl Kept {
         checks.iter().all(has_passed).then_some(kept)
     }
 
-    /// Forgets all units: files have changed while they were parsed.
+    /// Drops all units: files have changed during parsing.
     pub(super) fn forget(&self) {
         self.state().units.fill(None);
     }
 
-    /// For an epoch that keeps what it parses, which passes these checks; `None` while another one does, and once writing has failed.
+    /// For an epoch that keeps its samples, which pass these checks; `None` while another epoch
+    /// does, and once writing has failed.
     pub(super) fn keep(&self, checks: Vec<LabelCheck>) -> Option<Keeping<'_>> {
         let mut state = self.state();
         let may_write = !state.is_written && !state.is_full;
@@ -106,7 +109,7 @@ impl Kept {
         may_write.then(|| Keeping { kept: self, checks, blocks: Vec::new() })
     }
 
-    /// The rows of a block.
+    /// The samples of a block.
     pub(super) fn read<T: Float>(
         &self,
         unit: (usize, &KeptUnit),
@@ -143,11 +146,11 @@ impl KeptUnit {
     }
 }
 
-/// An epoch that keeps what it parses.
+/// An epoch that keeps its samples.
 pub(super) struct Keeping<'k> {
     kept: &'k Kept,
     checks: Vec<LabelCheck>,
-    /// Those of the unit that is being read.
+    /// The blocks of the current unit.
     blocks: Vec<KeptBlock>,
 }
 
@@ -181,7 +184,7 @@ impl Drop for Keeping<'_> {
     }
 }
 
-/// Appends the bytes of some rows; what must be known to find them again.
+/// Appends the bytes of some samples; returns the data needed to find them again.
 fn encode<T: Float>(rows: &Chunk<T>, bytes: &mut Vec<u8>) -> Vec<(usize, bool)> {
     let mut patterns = Vec::new();
     for column in &rows.columns {
@@ -205,7 +208,8 @@ fn encode<T: Float>(rows: &Chunk<T>, bytes: &mut Vec<u8>) -> Vec<(usize, bool)> 
 }
 
 impl KeptBlock {
-    /// Makes the rows of which [`encode`] gave these bytes, in a chunk of their layout without rows.
+    /// Restores the samples of which [`encode`] gave these bytes, into an empty chunk of their
+    /// layout.
     fn decode<T: Float>(&self, mut bytes: &[u8], rows: &mut Chunk<T>) {
         let mut next = |n_bytes: usize| {
             // As many as were written.

@@ -4,7 +4,7 @@ use super::super::label_statistics::{LabelStatistics, is_label};
 use super::super::text::{Chunk, ChunkColumn, ColumnKind, ColumnLayout};
 use sparse_core::element::Float;
 
-/// The statistics of the units that have been read to their end.
+/// The statistics of the units that were read completely.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SeenLabels {
     /// Of each label column that is not sparse.
@@ -14,24 +14,24 @@ pub(super) struct SeenLabels {
 }
 
 impl SeenLabels {
-    /// None of so many units.
+    /// Empty statistics for `n_units` units.
     pub(super) fn new(layout: &[ColumnLayout], n_units: usize) -> Self {
         SeenLabels { statistics: of_no_rows(layout), units: vec![false; n_units] }
     }
 
-    /// Whether a unit has been read to its end.
+    /// Whether a unit was read completely.
     pub(super) fn has(&self, unit: usize) -> bool {
         self.units[unit]
     }
 
-    /// Takes in a unit, once.
+    /// Adds a unit, once.
     pub(super) fn add_unit(&mut self, unit: usize, labels: &[LabelStatistics]) {
         if !std::mem::replace(&mut self.units[unit], true) {
             self.statistics.iter_mut().zip(labels).for_each(|(all, of_unit)| all.merge(of_unit));
         }
     }
 
-    /// Those of all rows, once all units have been read.
+    /// The statistics of all samples, once all units were read.
     pub(super) fn all(&self) -> Option<&[LabelStatistics]> {
         self.units.iter().all(|has| *has).then_some(&self.statistics)
     }
@@ -45,12 +45,12 @@ fn columns(layout: &[ColumnLayout]) -> impl Iterator<Item = (usize, &ColumnLayou
     layout.iter().enumerate().filter(move |(_, column)| is_counted(column))
 }
 
-/// Statistics of no rows.
+/// Statistics of no samples.
 pub(super) fn of_no_rows(layout: &[ColumnLayout]) -> Vec<LabelStatistics> {
     columns(layout).map(|(_, column)| LabelStatistics::new(column.name.as_deref())).collect()
 }
 
-/// Takes in the labels of a block. O(labels).
+/// Adds the labels of a block. O(labels).
 pub(super) fn add_rows<T: Float>(
     statistics: &mut [LabelStatistics],
     layout: &[ColumnLayout],

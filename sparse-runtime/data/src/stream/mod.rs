@@ -1,4 +1,4 @@
-//! Data that streams past: files of any size, read again in every epoch, in bounded memory.
+//! Streams: files of any size, read anew in every epoch, in bounded memory.
 //!
 //! ```text
 //!  feeder ──▶ block ──▶ parser ─┐
@@ -6,19 +6,22 @@
 //!    └──────▶ block ──▶ parser ─┘    (in order)        (in the order of the epoch)
 //! ```
 //!
-//! A *block* is the lines that begin in a run of bytes of a file: it is found without reading what is before it. Blocks come in the
-//! order of the epoch, which seed and epoch determine; parsers get them in turn and hand them on in turn, so that their number
-//! changes nothing. A *pool* is as many rows as the buffer allows; its rows are shuffled once more, and laid out one after the
-//! other in the order in which they are learnt from, so that a batch is a run of them. What does not fill a batch comes first in
-//! the next pool.
+//! A *block* is the lines that begin in a run of bytes of a file: it is found without reading
+//! earlier text. Blocks come in the order of the epoch, which seed and epoch determine. Parsers
+//! take them in turn and return them in turn, so their number changes nothing. A *pool* is as many
+//! samples as the buffer allows. Its samples are shuffled once more, and laid out in the order in
+//! which they are learnt from, so that a batch is a run of them. Samples that do not fill a batch
+//! come first in the next pool.
 //!
-//! Where files cannot be read from the middle, because they are compressed, a file is one unit of the order, and what is near in it
-//! stays near, up to the size of a pool.
+//! A compressed file cannot be read from the middle. It is one unit of the order, and neighbours in
+//! it stay near, up to the size of a pool.
 //!
-//! Every epoch reads the same files: length, time of change and inode of each are compared with what they were when the stream was opened,
-//! when a file is opened and when an epoch has read all of its text. A difference ends the epoch with [`ReadError::Changed`].
+//! Every epoch reads the same files: length, modification time and inode of each are compared with
+//! those at the opening of the stream, when a file is opened and when an epoch has read all of its
+//! text. A difference ends the epoch with [`ReadError::Changed`].
 //!
-//! Where rows are kept, the feeder hands on places of a file in the place of text, and parsers read the rows there: the rest is the same.
+//! If samples are kept, the feeder passes places of a file in place of text, and parsers read the
+//! samples there; the rest is the same.
 
 mod batches;
 mod binary_labels;
@@ -51,22 +54,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// What the threads of a stream share.
+/// State that the threads of a stream share.
 pub(super) struct Source<T: Float> {
     pub(super) format: Arc<dyn AnyFormat<T>>,
     pub(super) files: Vec<SourceFile>,
-    /// What can be read by itself, in the order of the files.
+    /// The units that can be read independently, in the order of the files.
     pub(super) units: Vec<Unit>,
     pub(super) sizes: Sizes,
     pub(super) options: ReadOptions,
     pub(super) classes: Option<Classes>,
-    /// As the format gives it, and as the model sees it.
+    /// The columns of the format, and those that the model sees.
     pub(super) parsed_layout: Vec<ColumnLayout>,
     pub(super) layout: Vec<ColumnLayout>,
     pub(super) known: Mutex<Known>,
-    /// The bytes of the files that have been read in the epoch that was begun last.
+    /// The bytes of the files read in the current epoch.
     pub(super) bytes: Arc<AtomicU64>,
-    /// What has been parsed, if it is kept.
+    /// The kept samples, if they are kept.
     kept: Option<Kept>,
 }
 
@@ -76,14 +79,14 @@ pub(super) struct SourceFile {
     pub(super) path: PathBuf,
     pub(super) name: String,
     pub(super) len: u64,
-    /// Its beginning, from which a parser sees what kind of file it is.
+    /// Its beginning, from which a parser recognises the kind of file.
     pub(super) head: Vec<u8>,
-    /// The file when the stream was opened: every epoch reads that one.
+    /// The file at the opening of the stream: every epoch reads that one.
     stamp: FileStamp,
 }
 
 impl SourceFile {
-    /// Refuses a file that is not the one that the stream was opened with.
+    /// Refuses a file that differs from that at the opening.
     pub(super) fn check(&self, metadata: io::Result<Metadata>) -> Result<(), ReadError> {
         let metadata = metadata.map_err(|source| io_error(&self.name, source))?;
         match self.stamp.change(&FileStamp::of(&metadata)) {
@@ -93,19 +96,19 @@ impl SourceFile {
     }
 }
 
-/// What the buffer is divided into. A quarter each for blocks that are read and parsed, for parsed rows of which a pool is made, for
-/// the pool that is made of them, and for the pool that is learnt from.
+/// The division of the buffer. A quarter each for blocks that are read and parsed, for parsed
+/// samples of the next pool, for the pool that is laid out, and for the pool that is learnt from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sizes {
     /// The bytes of the whole buffer.
     pub(super) buffer: usize,
     /// The bytes of text of a block.
     pub(super) block: usize,
-    /// The bytes of the rows of a pool; the block that reaches it is the last of the pool.
+    /// The bytes of the samples of a pool; the block that reaches it is the last of the pool.
     pub(super) pool: usize,
     /// The longest line.
     pub(super) line: usize,
-    /// Parsers that may be at work at once.
+    /// The number of parsers at work at once.
     pub(super) max_parsers: usize,
 }
 
@@ -113,7 +116,7 @@ pub(super) struct Sizes {
 const MIN_BUFFER: usize = 1 << 20;
 
 impl Sizes {
-    /// Determined by the size of the buffer alone: the order of an epoch follows from them.
+    /// A function of the size of the buffer alone: the order of an epoch depends on it.
     fn of_buffer(bytes: usize) -> Self {
         let block = (bytes / 256).clamp(4 << 10, 1 << 20);
         // Of each parser there may be two blocks of text and two of rows, which may take three
@@ -123,18 +126,18 @@ impl Sizes {
     }
 }
 
-/// What has been found out so far.
+/// The findings so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
-    /// The rows and the bytes of rows of each unit, where it has been read.
+    /// The samples of each unit and their bytes, for units that were read.
     pub(super) units: Vec<Option<UnitSize>>,
-    /// The rows of each unit, where they have been counted.
+    /// The samples of each unit, for units that were counted.
     pub(super) rows: Vec<Option<u64>>,
-    /// The number of rows, once all have been read.
+    /// The number of samples, once all were read.
     pub(super) n_rows: Option<u64>,
-    /// The rows skipped in the epoch read last, so far.
+    /// The samples skipped in the current or last epoch.
     pub(super) skipped: super::text::Skips,
-    /// Whether labels of a binary loss were written in each [way](binary_labels::Way), by column.
+    /// Whether labels of a binary loss occurred in each [way](binary_labels::Way), by column.
     written: Vec<[bool; 2]>,
     /// Statistics of labels.
     labels: SeenLabels,
@@ -148,7 +151,7 @@ pub(super) struct UnitSize {
 }
 
 impl<T: Float> Source<T> {
-    /// Whoever held it before has left nothing half done: each change is one assignment.
+    /// A thread that panicked leaves nothing half done: each change is one assignment.
     pub(super) fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -157,17 +160,18 @@ impl<T: Float> Source<T> {
         self.options.on_error
     }
 
-    /// The bytes of all files, as they lie on the disk.
+    /// The bytes of all files on disk.
     pub(super) fn total_bytes(&self) -> u64 {
         self.files.iter().map(|file| file.len).sum()
     }
 
-    /// Refuses files that are not those that the stream was opened with.
+    /// Refuses files that differ from those at the opening.
     fn check_files(&self) -> Result<(), ReadError> {
         self.files.iter().try_for_each(|file| file.check(std::fs::metadata(&file.path)))
     }
 
-    /// The error of an epoch: that a file has changed, where it has, in the place of what follows from it. Then nothing that was parsed is kept.
+    /// The error of an epoch: that a file has changed, in place of errors that follow from it.
+    /// Parsed samples are not kept then.
     #[cold]
     pub(super) fn cause_of(&self, error: ReadError) -> ReadError {
         let error = match self.check_files() {
@@ -180,13 +184,14 @@ impl<T: Float> Source<T> {
         error
     }
 
-    /// Says that so many bytes have been read, some of them of a file.
+    /// Reports that this number of bytes was read, some of them of a file.
     pub(super) fn tell(&self, file: &SourceFile, bytes: u64) {
         self.bytes.store(bytes, Ordering::Relaxed);
         self.options.tell(&file.name, bytes, Some(self.total_bytes()));
     }
 
-    /// Of the files as they are now, and of the columns that their rows have. How a format makes columns of text is not in it.
+    /// The fingerprint of the present files, and of the columns. How a format makes columns of text
+    /// is not in it.
     fn fingerprint(&self) -> Result<u64, ReadError> {
         let mut made = Fingerprint::new("stream");
         made.number(self.layout.len() as u64);
@@ -227,7 +232,7 @@ impl<T: Float, F: RowFormat<T>> AnyFormat<T> for F {
     }
 }
 
-/// The error for a thread that ended without saying so.
+/// The error for a thread that ended without a message.
 /// Starts a thread of a stream.
 pub(super) fn spawn(body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, ReadError> {
     let thread = std::thread::Builder::new().name("nnz-stream".to_owned()).spawn(body);

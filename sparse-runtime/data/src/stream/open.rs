@@ -1,4 +1,4 @@
-//! Opening a stream: what is read, with how much memory, and what has to be known before the first epoch.
+//! Opening a stream: its files, its memory, and a first pass where one is needed.
 
 use super::super::blocks::{io_error, open as open_file};
 use super::super::file_stamp::FileStamp;
@@ -21,12 +21,12 @@ use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-/// Data that streams from files of text, of any size and number, in bounded memory.
+/// Data that streams from text files of any size and number, in bounded memory.
 ///
 /// | | default |
 /// |---|---|
-/// | [`buffer`](Stream::buffer) | 256 MiB: what blocks and rows take, all together |
-/// | [`parallel`](Stream::parallel) | one thread parses, another reads, a third lays rows out |
+/// | [`buffer`](Stream::buffer) | 256 MiB for all blocks and samples together |
+/// | [`parallel`](Stream::parallel) | one thread parses, another reads, a third lays samples out |
 /// | [`on_error`](Stream::on_error) | [`OnError::Fail`] |
 /// | [`cache_in`](Stream::cache_in) | every epoch parses anew |
 ///
@@ -39,7 +39,7 @@ use std::sync::{Arc, Mutex};
 ///
 /// let format = Reader::new().index_base(IndexBase::One).n_features(2);
 /// let data = Stream::new(format).file(&path).buffer(1 << 20).open()?;
-/// // A trainer takes it as it takes a `Dataset`: `trainer.fit(&mut model, &data)?`.
+/// // A trainer takes it like a `Dataset`: `trainer.fit(&mut model, &data)?`.
 /// let mut batches = data.batches(&[], &BatchOptions::default())?;
 /// batches.start_epoch(0)?;
 /// let mut n_batches = 0;
@@ -53,10 +53,11 @@ use std::sync::{Arc, Mutex};
 ///
 /// # The order of an epoch
 ///
-/// Shuffled, it is random in two steps: blocks of text come in a random order, and the rows of a pool of blocks in a random order once
-/// more. A row meets the rows of its pool, about a quarter of the buffer, which are other blocks in every epoch. The order follows from
-/// the seed, the epoch, the files and the size of the buffer; the number of threads changes nothing. A compressed file is one unit of
-/// the order: give several, or decompress it.
+/// A shuffled order is random in two steps: blocks of text come in a random order, and the samples
+/// of a pool of blocks are shuffled once more. A sample meets the samples of its pool, about a
+/// quarter of the buffer, which are other blocks in every epoch. The order is a function of the
+/// seed, the epoch, the files and the size of the buffer, not of the number of threads. A
+/// compressed file is one unit of the order: use several, or decompress it.
 #[derive(Clone, Debug)]
 pub struct Stream<F, T: Float = f32> {
     format: F,
@@ -99,70 +100,74 @@ impl<T: Float, F> Stream<F, T> {
         Stream { format, files, buffer, options, classes, cache, element: PhantomData }
     }
 
-    /// One more file, after those before it.
+    /// Adds a file.
     #[must_use]
     pub fn file(mut self, path: impl Into<PathBuf>) -> Self {
         self.files.push(path.into());
         self
     }
 
-    /// More files, after those before them.
+    /// Adds files.
     #[must_use]
     pub fn files<P: Into<PathBuf>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
         self.files.extend(paths.into_iter().map(Into::into));
         self
     }
 
-    /// How many bytes text and rows may take, all together, at least 1 MiB. A line may have an eighth of them. Stacks of threads and what
-    /// a decompressor needs come on top, and so does a batch that is larger than a pool.
+    /// The bytes for text and samples, all together, at least 1 MiB. A line may take an eighth of
+    /// them. Thread stacks and decompressors need more, and so does a batch that is larger than a
+    /// pool.
     #[must_use]
     pub fn buffer(mut self, bytes: usize) -> Self {
         self.buffer = bytes;
         self
     }
 
-    /// How many threads may parse, at most [`MAX_THREADS`](crate::kernels::MAX_THREADS), and fewer
-    /// where the buffer has no room for their blocks. The result does not depend on it.
+    /// The number of threads that may parse, at most [`MAX_THREADS`](crate::kernels::MAX_THREADS),
+    /// and fewer if the buffer has no memory for their blocks. The result does not depend on it.
     #[must_use]
     pub fn parallel(mut self, parallel: Parallel) -> Self {
         self.options.parallel = parallel;
         self
     }
 
-    /// What becomes of rows that cannot be read, in each epoch.
+    /// The handling of unreadable samples, in each epoch.
     #[must_use]
     pub fn on_error(mut self, on_error: OnError) -> Self {
         self.options.on_error = on_error;
         self
     }
 
-    /// Keeps the rows that the first epoch parses in a file in this folder, which later epochs read in the place of the text: decompressing, parsing and
-    /// hashing are done once. Rows and their order are the same.
+    /// Keeps the samples that the first epoch parses in a file in this folder. Later epochs read it
+    /// in place of the text: decompressing, parsing and hashing are done once. Samples and their
+    /// order are the same.
     ///
-    /// The file takes what the rows take in memory: of a csr in `f32` eight bytes an entry and eight a row. It has no name, or one that is removed with the
-    /// data, and is not there any more when a process ends. What changes in the files of text while they are parsed is an error, as without such a file; what
-    /// changes after all of them were parsed is not seen.
+    /// The file takes as much as the samples in memory: for a csr in `f32` eight bytes an entry and
+    /// eight a sample. It has no name, or a name that is removed with the data, and does not
+    /// outlive the process. Changes of the text files during parsing are an error, as without such
+    /// a file; later changes are not seen.
     #[must_use]
     pub fn cache_in(mut self, folder: impl Into<PathBuf>) -> Self {
         self.cache = Some(folder.into());
         self
     }
 
-    /// Whom to tell how far an epoch has come, in bytes of all files.
+    /// Calls `tell` with the progress of an epoch, in bytes of all files.
     #[must_use]
     pub fn progress(mut self, tell: impl Fn(&ReadProgress<'_>) + Send + Sync + 'static) -> Self {
         self.options.progress = Some(Arc::new(tell));
         self
     }
 
-    /// Labels become the ids of these classes; another label is an error that names the line.
+    /// Turns labels into the ids of these classes; another label is an error that names the line.
     #[must_use]
     pub fn classes(mut self, classes: Classes) -> Self {
         self.classes = Wanted::Classes(classes);
         self
     }
 
-    /// Labels become the ids of the classes that occur, for which all files are read once before the first epoch.
+    /// Turns labels into the ids of the classes that occur. All files are read once before the
+    /// first epoch for that.
     #[must_use]
     pub fn find_classes(mut self) -> Self {
         self.classes = Wanted::FoundClasses;
@@ -171,16 +176,15 @@ impl<T: Float, F> Stream<F, T> {
 }
 
 impl<T: Float, F: RowFormat<T> + Clone> Stream<F, T> {
-    /// Opens the files. All of them are read once where that is needed to know the width of the data: declare index base and number of
-    /// features, and it is not.
+    /// Opens the files. All of them are read once if the width of the data is unknown: declare
+    /// index base and number of features to avoid that.
     ///
     /// # Errors
     ///
-    /// [`ReadError::Io`], also for a folder in which no file can be made; [`ReadError::Threads`];
-    /// [`ReadError::Stream`] without files, for a pipe or a device, which cannot be read again, for
-    /// a buffer of less
-    /// than 1 MiB, for a format whose rows cannot be read by themselves, and for classes without a label; where files are read, what is
-    /// wrong with them.
+    /// [`ReadError::Io`], also for a folder in which no file can be created;
+    /// [`ReadError::Threads`]; [`ReadError::Stream`] without files, for a pipe or a device, which
+    /// cannot be read again, for a buffer of less than 1 MiB, for a format whose samples depend on
+    /// earlier ones, and for classes without a label. If files are read, their faults.
     pub fn open(self) -> Result<StreamedDataset<T>, ReadError> {
         let refuse = |reason: &str| Err(ReadError::Stream { reason: reason.to_owned() });
         if self.files.is_empty() {
@@ -296,7 +300,7 @@ fn source_file(path: PathBuf) -> Result<SourceFile, ReadError> {
     Ok(SourceFile { path, len, head, name, stamp })
 }
 
-/// Reads everything once: what that shows, the rows of each unit, and the labels.
+/// Reads everything once: returns the findings, the samples of each unit, and the labels.
 fn survey<T: Float>(
     source: &Arc<Source<T>>,
     labels: bool,
@@ -338,15 +342,15 @@ fn survey<T: Float>(
     Ok((survey, rows, seen))
 }
 
-/// Data that streams past; see [`Stream`]. A [`DataSource`](crate::data::DataSource): what trains on a
-/// [`Dataset`](crate::data::Dataset) trains on this.
+/// Streamed data; see [`Stream`]. It is a [`DataSource`](crate::data::DataSource): code that trains
+/// on a [`Dataset`](crate::data::Dataset) trains on it too.
 #[derive(Clone)]
 pub struct StreamedDataset<T: Float = f32> {
     pub(super) source: Arc<Source<T>>,
 }
 
 impl<T: Float> StreamedDataset<T> {
-    /// The number of rows, once all of them have been read.
+    /// The number of samples, once all of them have been read.
     pub fn n_rows(&self) -> Option<usize> {
         self.source.known().n_rows.and_then(|n_rows| usize::try_from(n_rows).ok())
     }
@@ -365,14 +369,14 @@ impl<T: Float> StreamedDataset<T> {
         self.source.classes.as_ref()
     }
 
-    /// Statistics of the labels, of each column of them that is not sparse, in order; weights are
-    /// left out. Known once all rows have been read: when the stream is opened where that takes a
-    /// pass over them, after the first epoch else.
+    /// Statistics of the labels, for each column of them that is not sparse, in order, without
+    /// weights. Known once all samples have been read: at the opening if that takes a pass,
+    /// otherwise after the first epoch.
     pub fn label_statistics(&self) -> Option<Vec<LabelStatistics>> {
         self.source.known().labels.all().map(<[_]>::to_vec)
     }
 
-    /// What the epoch that was read last, or is being read, tells about the files: from where indices count, the rows skipped.
+    /// The report of the current or last epoch: the index base, the samples skipped.
     pub fn report(&self) -> ReadReport {
         let names: Vec<&str> = self.source.files.iter().map(|file| &file.name[..]).collect();
         let skipped = self.source.known().skipped.clone();
@@ -386,7 +390,7 @@ impl<T: Float> StreamedDataset<T> {
     }
 }
 
-/// What it holds, one line a column.
+/// The content, one line a column.
 impl<T: Float> fmt::Display for StreamedDataset<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.n_rows() {

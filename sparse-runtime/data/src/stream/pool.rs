@@ -1,4 +1,5 @@
-//! The thread that makes pools: blocks of rows become runs of rows in the order in which they are learnt from.
+//! The thread that makes pools: blocks of samples become runs of samples in the order in which they
+//! are learnt from.
 
 use super::super::order::append_shuffled;
 use super::super::text::Chunk;
@@ -13,27 +14,27 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-/// Rows in the order in which they are learnt from.
+/// Samples in the order in which they are learnt from.
 pub(super) struct Rows<T: Float> {
     pub(super) chunk: Chunk<T>,
-    /// Which row of the data each is, or [`UNKNOWN`].
+    /// The number in the data of each, or [`UNKNOWN`].
     pub(super) ids: Vec<u64>,
-    /// How many at the end repeat earlier rows of the epoch.
+    /// The number of samples at the end that repeat earlier ones of the epoch.
     pub(super) n_padding: usize,
 }
 
-/// A row of which nobody knows how many are before it.
+/// A sample with an unknown number of samples before it.
 pub(super) const UNKNOWN: u64 = u64::MAX;
 
-/// What comes out of an epoch.
+/// The output of an epoch.
 pub(super) enum Event<T: Float> {
-    /// Rows, a whole number of batches, or what is left at the end.
+    /// Samples: a whole number of batches, or the rest at the end.
     Rows(Rows<T>),
-    /// There are no more; the batches of the whole epoch.
+    /// The end; the number of batches of the whole epoch.
     End { n_batches: u64 },
 }
 
-/// An epoch that is being read. Its threads end when it is dropped.
+/// An epoch that is being read. The threads end when it is dropped.
 pub(super) struct Pools<T: Float> {
     events: Option<Receiver<Result<Event<T>, ReadError>>>,
     thread: Option<JoinHandle<()>>,
@@ -62,7 +63,7 @@ impl<T: Float> Pools<T> {
         Ok(Pools { events: Some(events), thread: Some(thread?) })
     }
 
-    /// What comes next; nothing more after an error or the end.
+    /// The next output; none after an error or the end.
     pub(super) fn next(&mut self) -> Result<Event<T>, ReadError> {
         let event = self.events.as_ref().map(Receiver::recv);
         event.and_then(Result::ok).unwrap_or_else(|| Err(lost_thread()))
@@ -98,17 +99,17 @@ impl<T: Float> Rows<T> {
     }
 }
 
-/// An epoch on its way.
+/// An epoch in progress.
 struct Epoch<'a, T: Float> {
     source: &'a Arc<Source<T>>,
     options: BatchOptions,
     position: Position,
     sender: &'a SyncSender<Result<Event<T>, ReadError>>,
-    /// The rows that did not fill a batch of the last pool.
+    /// The samples that did not fill a batch of the last pool.
     carry: Rows<T>,
-    /// The first batch of the epoch, where it is needed for padding.
+    /// The first batch of the epoch, if padding needs it.
     head: Rows<T>,
-    /// The rows of the epoch so far.
+    /// The samples of the epoch so far.
     n_rows: u64,
     /// The pools so far.
     n_pools: u64,
@@ -125,7 +126,7 @@ impl<'a, T: Float> Epoch<'a, T> {
         Epoch { source, options, position, sender, carry, head, n_rows: 0, n_pools: 0 }
     }
 
-    /// Sends pools; the batches of the epoch, or `None` if nobody listens any more.
+    /// Sends pools; returns the batches of the epoch, or `None` if the receiver is gone.
     fn run(&mut self, checks: Vec<LabelCheck>) -> Result<Option<u64>, ReadError> {
         let order = self.order();
         let first = self.fast_forward(&order);
@@ -211,13 +212,13 @@ impl<'a, T: Float> Epoch<'a, T> {
         order
     }
 
-    /// The first row that is wanted.
+    /// The first requested sample.
     fn wanted(&self) -> u64 {
         self.position.batch.saturating_mul(self.options.batch_size as u64)
     }
 
-    /// Passes over whole pools before the batch that is wanted, where the sizes of all their units are known. Returns how many units
-    /// that are.
+    /// Skips whole pools before the requested batch, if the sizes of all their units are known.
+    /// Returns the number of units skipped.
     fn fast_forward(&mut self, order: &[usize]) -> usize {
         if self.options.last_batch == LastBatch::Pad {
             // The last batch needs the first rows.
@@ -247,7 +248,7 @@ impl<'a, T: Float> Epoch<'a, T> {
         first
     }
 
-    /// Which row of the data the first of each unit is, where that is known.
+    /// The number in the data of the first sample of each unit, if known.
     fn bases(&self, order: &[usize], first: usize) -> Vec<u64> {
         let known = self.source.known();
         let mut base = 0;
@@ -262,7 +263,7 @@ impl<'a, T: Float> Epoch<'a, T> {
         order[first..].iter().map(|&unit| bases[unit]).collect()
     }
 
-    /// Makes a pool of blocks and sends it; false if nobody listens any more.
+    /// Makes a pool of blocks and sends it; false if the receiver is gone.
     fn send_pool(&mut self, parts: &mut Vec<(Chunk<T>, u64)>) -> bool {
         let n_rows: usize = parts.iter().map(|(rows, _)| rows.n_rows).sum();
         if n_rows == 0 {
@@ -305,7 +306,7 @@ impl<'a, T: Float> Epoch<'a, T> {
         n_full == 0 || self.sender.send(Ok(Event::Rows(pool))).is_ok()
     }
 
-    /// Sends the rows that do not fill a batch; false if nobody listens any more.
+    /// Sends the samples that do not fill a batch; false if the receiver is gone.
     fn send_last(&mut self) -> bool {
         let mut last = std::mem::replace(&mut self.carry, Rows::new(self.source));
         match self.options.last_batch {
@@ -322,7 +323,8 @@ impl<'a, T: Float> Epoch<'a, T> {
     }
 }
 
-/// Appends rows of blocks, by their positions in all blocks together. `before` rows of the epoch are before the blocks.
+/// Appends samples of blocks, by their positions in all blocks together. `before` is the number of
+/// samples of the epoch before the blocks.
 fn copy_rows<T: Float>(
     parts: &[(Chunk<T>, u64)],
     order: &[usize],

@@ -1,4 +1,4 @@
-//! A log of clicks on hashed categorical features.
+//! A synthetic log of clicks on hashed categorical features.
 
 use crate::data::{DataError, Dataset};
 use crate::formats::Csr;
@@ -8,22 +8,23 @@ use chacha20::ChaCha8Rng;
 /// The values that a field can have.
 const VALUES_PER_FIELD: u32 = 7775;
 
-/// A log of clicks: each row has `n_fields` distinct ids below `n_features`, all of value 1, and a label 0 or 1,
-/// of which a quarter (rounded up) is 1. O(n_rows · n_fields²).
+/// A log of clicks: each sample has `n_fields` distinct ids below `n_features`, all of value 1, and
+/// a label 0 or 1, of which a quarter (rounded up) is 1. O(n_rows · n_fields²).
 ///
-/// *Features.* Every field takes one of 7775 values whose popularity follows a power law: with u uniform in (0, 1) the
-/// value is ⌊(1 - 5u/6)⁻⁵⌋, so that the m most popular values have a share of 6/5 · (1 - (m+1)^-0.2). Field and
-/// value are hashed to an id; an id that the row already has moves on to the next free one. With 39 fields and
-/// 2²⁰ features the 256 most popular ids carry about 40 % of all entries and 4096 about 73 %, as in logs of
-/// display advertising.
+/// *Features.* Every field takes one of 7775 values whose popularity follows a power law: with u
+/// uniform in (0, 1) the value is ⌊(1 - 5u/6)⁻⁵⌋, so that the m most popular values have a share of
+/// 6/5 · (1 - (m+1)^-0.2). Field and value are hashed to an id; an id that the sample already has
+/// moves on to the next free one. With 39 fields and 2²⁰ features the 256 most popular ids carry
+/// about 40 % of all entries and 4096 about 73 %, as in logs of display advertising.
 ///
-/// *Labels.* Every id has a hidden weight, uniform in (-1, 1). The score of a row is the sum of its weights plus
-/// noise of about the same variance, a sum of `n_fields` numbers uniform in (-1, 1); the quarter of the rows
-/// with the highest scores are clicks.
+/// *Labels.* Every id has a hidden weight, uniform in (-1, 1). The score of a sample is the sum of
+/// its weights plus noise of about the same variance, a sum of `n_fields` numbers uniform in (-1,
+/// 1); the quarter of the samples with the highest scores are clicks.
 ///
 /// # Errors
 ///
-/// [`DataError::Synthetic`] if there are fewer features than fields, or more entries than memory holds.
+/// [`DataError::Synthetic`] if there are fewer features than fields, or more entries than fit in
+/// memory.
 pub fn click_log(
     n_rows: usize,
     n_features: usize,

@@ -1,4 +1,5 @@
-//! Data that is made up: for examples, tests and measurements. The same seed gives the same bytes on every machine.
+//! Synthetic data for examples, tests and measurements. The same seed gives the same bytes on every
+//! machine.
 
 mod click_log;
 mod random_csr;

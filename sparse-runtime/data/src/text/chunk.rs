@@ -1,4 +1,4 @@
-//! Rows as parsers make them: the columns of a run of lines, before it is known what they become part of.
+//! Parsed samples: the columns of a run of lines, before they become part of a dataset or a pool.
 
 use super::super::{Column, ColumnValues, DataError, Dataset};
 use crate::formats::{ColumnIds, Csr, Dense, FormatError, Shape};
@@ -7,7 +7,7 @@ use crate::model::InputRole;
 use sparse_core::element::Float;
 use std::ops::Range;
 
-/// What a column of the data is.
+/// The layout of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnLayout {
     /// Its name, or none if it binds by role.
@@ -21,18 +21,18 @@ pub struct ColumnLayout {
 /// Storage and width of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// Sparse rows of so many columns; `None` where the largest one that occurs decides.
+    /// Sparse rows of this width; `None` if the largest column that occurs decides.
     Csr(Option<usize>),
-    /// So many numbers a row.
+    /// Dense rows of this number of numbers.
     Dense(usize),
-    /// So many ids a row.
+    /// Dense rows of this number of ids.
     Ids(usize),
 }
 
-/// The columns of some rows.
+/// The columns of some samples.
 ///
-/// Invariant: all columns have `n_rows` rows, but for what a parser has begun of the next one; the rows of a csr column ascend
-/// strictly and are below its width where that is known.
+/// Invariant: all columns have `n_rows` rows, except for the started part of the next sample. The
+/// entries of a csr row ascend strictly and are below its width, if that is known.
 #[derive(Clone, Debug)]
 pub struct Chunk<T: Float> {
     pub(crate) columns: Vec<ChunkColumn<T>>,
@@ -50,7 +50,7 @@ pub enum ChunkColumn<T> {
     Ids { width: usize, values: Vec<u32> },
 }
 
-/// Sparse rows: as a [`Csr`] of a width that is not known yet.
+/// Sparse rows: like a [`Csr`] whose width is not known yet.
 #[derive(Clone, Debug)]
 pub struct CsrChunk<T> {
     pub(crate) indptr: Vec<u64>,
@@ -60,7 +60,7 @@ pub struct CsrChunk<T> {
 }
 
 impl<T: Float> Chunk<T> {
-    /// No rows.
+    /// An empty chunk.
     pub(crate) fn new(layout: &[ColumnLayout]) -> Self {
         let column = |column: &ColumnLayout| match column.kind {
             ColumnKind::Csr(n_cols) => ChunkColumn::Csr(CsrChunk {
@@ -75,7 +75,7 @@ impl<T: Float> Chunk<T> {
         Chunk { columns: layout.iter().map(column).collect(), n_rows: 0 }
     }
 
-    /// The sparse column at a position of the layout, which says that it is one.
+    /// The sparse column at a position, which the layout says is sparse.
     #[inline]
     pub(crate) fn csr(&mut self, position: usize) -> &mut CsrChunk<T> {
         match &mut self.columns[position] {
@@ -84,7 +84,7 @@ impl<T: Float> Chunk<T> {
         }
     }
 
-    /// The numbers at a position of the layout, which says that they are.
+    /// The numbers at a position, which the layout says are numbers.
     #[inline]
     pub(crate) fn dense(&mut self, position: usize) -> &mut Vec<T> {
         match &mut self.columns[position] {
@@ -93,7 +93,7 @@ impl<T: Float> Chunk<T> {
         }
     }
 
-    /// The ids at a position of the layout, which says that they are.
+    /// The ids at a position, which the layout says are ids.
     #[inline]
     pub(crate) fn ids(&mut self, position: usize) -> &mut Vec<u32> {
         match &mut self.columns[position] {
@@ -102,7 +102,7 @@ impl<T: Float> Chunk<T> {
         }
     }
 
-    /// The row is complete: each column has it.
+    /// Completes the sample: each column has it.
     #[inline]
     pub(crate) fn finish_row(&mut self) {
         for column in &mut self.columns {
@@ -113,12 +113,12 @@ impl<T: Float> Chunk<T> {
         self.n_rows += 1;
     }
 
-    /// Drops what was begun of a row that is not complete.
+    /// Drops the started part of an incomplete sample.
     pub(crate) fn discard_partial(&mut self) {
         self.truncate(self.n_rows);
     }
 
-    /// Keeps the first rows.
+    /// Keeps the first samples.
     pub(crate) fn truncate(&mut self, n_rows: usize) {
         self.n_rows = n_rows;
         for column in &mut self.columns {
@@ -138,7 +138,7 @@ impl<T: Float> Chunk<T> {
         }
     }
 
-    /// Appends the rows of another chunk of the same layout, which is emptied.
+    /// Appends the samples of another chunk of the same layout, which is emptied.
     pub(crate) fn append(&mut self, other: &mut Chunk<T>) {
         for (column, more) in self.columns.iter_mut().zip(&mut other.columns) {
             match (column, more) {
@@ -156,14 +156,14 @@ impl<T: Float> Chunk<T> {
         other.truncate(0);
     }
 
-    /// Appends copies of some rows of another chunk of the same layout.
+    /// Appends copies of some samples of another chunk of the same layout.
     pub(crate) fn append_rows(&mut self, other: &Chunk<T>, rows: &[usize]) {
         for run in rows.chunk_by(|a, b| b.wrapping_sub(*a) == 1) {
             self.append_run(other, run[0]..run[0] + run.len());
         }
     }
 
-    /// Appends copies of a run of rows of another chunk of the same layout.
+    /// Appends copies of a run of samples of another chunk of the same layout.
     #[inline]
     pub(crate) fn append_run(&mut self, other: &Chunk<T>, rows: Range<usize>) {
         for (column, source) in self.columns.iter_mut().zip(&other.columns) {
@@ -181,7 +181,7 @@ impl<T: Float> Chunk<T> {
         self.n_rows += rows.len();
     }
 
-    /// Makes room for rows that take as much as those that there are `times` some number.
+    /// Reserves memory for `times` the present samples.
     ///
     /// # Errors
     ///
@@ -213,7 +213,7 @@ impl<T: Float> Chunk<T> {
         Ok(())
     }
 
-    /// Makes room for the rows of several chunks, and no more.
+    /// Reserves memory for exactly the samples of several chunks.
     pub(crate) fn reserve_for<'c>(&mut self, chunks: impl Iterator<Item = &'c Chunk<T>> + Clone) {
         for (position, column) in self.columns.iter_mut().enumerate() {
             let n_rows = chunks.clone().map(|chunk| chunk.n_rows).sum::<usize>();
@@ -237,7 +237,7 @@ impl<T: Float> Chunk<T> {
         }
     }
 
-    /// Gives back the memory that was reserved for more rows.
+    /// Releases reserved memory.
     pub(crate) fn shrink_to_fit(&mut self) {
         for column in &mut self.columns {
             match column {
@@ -255,7 +255,7 @@ impl<T: Float> Chunk<T> {
         }
     }
 
-    /// The row and the value of the first number of a column that is asked for.
+    /// The sample and the value of the first number of a column for which a condition holds.
     pub(crate) fn find_label(&self, column: usize, is: impl Fn(T) -> bool) -> Option<(usize, T)> {
         let find = |values: &[T]| values.iter().position(|&value| is(value));
         match &self.columns[column] {
@@ -273,7 +273,7 @@ impl<T: Float> Chunk<T> {
         }
     }
 
-    /// The bytes that the rows take.
+    /// The bytes of the samples.
     pub(crate) fn bytes(&self) -> usize {
         let bytes = |column: &ChunkColumn<T>| match column {
             ChunkColumn::Csr(csr) => {
@@ -310,7 +310,7 @@ impl<T: Float> Chunk<T> {
         self.columns.into_iter().map(values).collect()
     }
 
-    /// The rows as data.
+    /// The samples as a dataset.
     pub(crate) fn into_dataset(self, layout: &[ColumnLayout]) -> Result<Dataset<T>, DataError> {
         let columns = layout.iter().zip(self.into_values()?);
         let columns = columns
@@ -321,7 +321,7 @@ impl<T: Float> Chunk<T> {
 }
 
 impl<T: Float> CsrChunk<T> {
-    /// Appends an entry to the row that is being made. Its column is above those before it.
+    /// Appends an entry to the current row. Its column is above earlier ones.
     #[inline]
     pub(crate) fn push(&mut self, column: u64, value: T) {
         self.values.push(value);

@@ -1,4 +1,4 @@
-//! Ids as files have them, and the numbers that models have for them.
+//! Maps between ids in files and their numbers in models.
 
 use super::super::ReadError;
 use super::super::blocks::io_error;
@@ -8,10 +8,10 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The ids of a column, numbered densely from 0 in the order in which a file has them first.
+/// The ids of a column, numbered densely from 0 in the order of their first occurrence.
 ///
-/// A table that was trained on these numbers is of use only with the map: keep it with the model, and read what is to be scored
-/// with it.
+/// A table that was trained on these numbers is useless without the map: keep it with the model,
+/// and read data to be scored with it.
 ///
 /// ```
 /// use sparse_runtime::data::{Ratings, TextReader};
@@ -29,7 +29,7 @@ pub struct IdMap {
 }
 
 impl IdMap {
-    /// No ids.
+    /// An empty map.
     pub fn new() -> Self {
         IdMap::default()
     }
@@ -39,7 +39,7 @@ impl IdMap {
         self.ids.len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
@@ -59,7 +59,7 @@ impl IdMap {
         self.ids.iter().map(|id| &**id)
     }
 
-    /// The number of an id, which gets the next one if it has none; `None` if all are taken.
+    /// The number of an id; a new id gets the next one. `None` if all are taken.
     pub fn insert(&mut self, id: &str) -> Option<u32> {
         if let Some(&number) = self.numbers.get(id) {
             return Some(number);
@@ -71,11 +71,11 @@ impl IdMap {
         Some(number)
     }
 
-    /// Writes the ids, one a line, in the order of their numbers; the file is replaced as a whole or not at all.
+    /// Writes the ids, one a line, in the order of their numbers; the file is replaced atomically.
     ///
     /// # Errors
     ///
-    /// [`ReadError::Io`]; [`ReadError::Content`] for an id that has a line end in it.
+    /// [`ReadError::Io`]; [`ReadError::Content`] for an id that contains a line end.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), ReadError> {
         let path = path.as_ref();
         let name = path.display().to_string();
@@ -87,7 +87,7 @@ impl IdMap {
             .map_err(|source| io_error(&name, source))
     }
 
-    /// Reads what [`write`](IdMap::write) wrote.
+    /// Reads the file of [`write`](IdMap::write).
     ///
     /// # Errors
     ///

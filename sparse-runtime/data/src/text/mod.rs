@@ -1,8 +1,11 @@
-//! Files of text with a row a line: what is common to their formats, and the reader for all of them.
+//! Text files with a sample a line: the parts that their formats share, and the reader for all of
+//! them.
 //!
-//! A format is a value that says which [columns](RowFormat::columns) it gives and makes [parsers](RowFormat::parser). A parser
-//! appends the rows of a run of whole lines to a [`Chunk`]; it knows nothing of files, threads and what becomes of faults. So
-//! the same parser serves data in memory ([`TextReader`]) and data that streams past ([`Stream`](super::stream::Stream)).
+//! A format is a value that names its [columns](RowFormat::columns) and makes
+//! [parsers](RowFormat::parser). A parser appends the samples of a run of whole lines to a
+//! [`Chunk`]; it knows nothing of files, threads and the handling of faults. The same parser
+//! therefore serves data in memory ([`TextReader`]) and streams
+//! ([`Stream`](super::stream::Stream)).
 
 mod chunk;
 mod id_map;
@@ -26,8 +29,9 @@ use super::libsvm::IndexBase;
 use super::read_error::Fault;
 use sparse_core::element::Float;
 
-/// A format of text with a row a line: [`Delimited`](super::Delimited), [`Ratings`](super::Ratings),
-/// [`LibFfm`](super::LibFfm), [`Words`](super::Words), and [`libsvm::Reader`](super::libsvm::Reader).
+/// A text format with a sample a line: [`Delimited`](super::Delimited),
+/// [`Ratings`](super::Ratings), [`LibFfm`](super::LibFfm), [`Words`](super::Words), and
+/// [`libsvm::Reader`](super::libsvm::Reader).
 ///
 /// The methods are for readers and may change.
 #[diagnostic::on_unimplemented(
@@ -43,11 +47,13 @@ pub trait RowFormat<T: Float>: Send + Sync + sealed::Sealed + 'static {
     #[doc(hidden)]
     fn columns(&self) -> Vec<ColumnLayout>;
 
-    /// A parser; `head` is the beginning of the file, enough for its first line if that is not very long.
+    /// A parser; `head` is the beginning of the file, enough for its first line unless that is very
+    /// long.
     #[doc(hidden)]
     fn parser(&self, head: &[u8]) -> Self::Parser;
 
-    /// The format to parse with, once, to find out what cannot be known before ([`Survey`]); none where all is known.
+    /// The format for a first pass that finds unknown properties ([`Survey`]); `None` if all are
+    /// known.
     #[doc(hidden)]
     fn survey_format(&self) -> Option<Self>
     where
@@ -56,7 +62,7 @@ pub trait RowFormat<T: Float>: Send + Sync + sealed::Sealed + 'static {
         None
     }
 
-    /// With what was found out.
+    /// The format with the findings of the survey.
     #[doc(hidden)]
     #[must_use]
     fn settle(self, survey: &Survey) -> Self
@@ -67,14 +73,14 @@ pub trait RowFormat<T: Float>: Send + Sync + sealed::Sealed + 'static {
         self
     }
 
-    /// Where it is known from where indices count.
+    /// The index base, if it is known.
     #[doc(hidden)]
     fn known_base(&self) -> Option<IndexBase> {
         None
     }
 
-    /// Whether a row can be understood without the rows before it, so that runs of lines may be parsed in any order. If not, why
-    /// not and what to do.
+    /// Whether a sample can be parsed without earlier ones, so that runs of lines may be parsed in
+    /// any order. Otherwise the reason, and what to do.
     #[doc(hidden)]
     fn independent_rows(&self) -> Result<(), &'static str> {
         Ok(())
@@ -95,17 +101,17 @@ pub trait WholeFormat<T: Float>: RowFormat<T> {}
     note = "the parsers of this library do: formats of one's own are not supported"
 )]
 pub trait RowParser<T: Float>: Send + 'static {
-    /// How many bytes at the beginning of a file are no rows: a header, of one line.
+    /// The bytes of the header at the beginning of a file: one line, or none.
     fn header(&mut self, text: &[u8]) -> Result<usize, Fault> {
         let _ = text;
         Ok(0)
     }
 
-    /// Appends the rows of whole lines, in order. After a fault the rows before it are complete, and something of the row with the
-    /// fault may be there as well.
+    /// Appends the samples of whole lines, in order. After a fault the samples before it are
+    /// complete, and a part of the faulty one may be there as well.
     fn parse(&mut self, text: &[u8], rows: &mut Chunk<T>) -> Result<(), Fault>;
 
-    /// What is to be known of the ids that were read, by the name of their column.
+    /// The maps of the ids that were read, by the name of their column.
     fn id_maps(self) -> Vec<(&'static str, IdMap)>
     where
         Self: Sized,
@@ -124,7 +130,7 @@ impl<T: Float> RowParser<T> for Box<dyn RowParser<T>> {
     }
 }
 
-/// What reading everything once shows.
+/// The findings of a first pass.
 #[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
@@ -133,12 +139,12 @@ pub struct Survey {
     pub(crate) largest: Option<u64>,
     /// Whether column 0 occurs.
     pub(crate) has_zero: bool,
-    /// The distinct labels, if they were asked for.
+    /// The distinct labels, if they were requested.
     pub(crate) labels: Vec<f64>,
 }
 
 impl Survey {
-    /// Takes in some rows.
+    /// Adds some samples.
     pub(crate) fn widen<T: Float>(&mut self, rows: &Chunk<T>) {
         for column in &rows.columns {
             if let ChunkColumn::Csr(csr) = column {
@@ -150,6 +156,6 @@ impl Survey {
 }
 
 pub(crate) mod sealed {
-    /// Only formats of this library: what a parser must keep is not checked.
+    /// Only formats of this library: the invariants of a parser are not checked.
     pub trait Sealed {}
 }

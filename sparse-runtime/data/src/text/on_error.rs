@@ -1,4 +1,4 @@
-//! What becomes of rows that cannot be read.
+//! The handling of unreadable samples.
 
 use super::super::read_error::Fault;
 use super::super::{Place, Problem, ReadError};
@@ -6,22 +6,24 @@ use super::{Chunk, RowParser};
 use sparse_core::element::Float;
 use std::fmt;
 
-/// What a reader does about a row that cannot be read.
+/// What a reader does with an unreadable sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnError {
-    /// It ends with the error.
+    /// Reading ends with the error.
     #[default]
     Fail,
-    /// It leaves the row out and goes on, up to so many times; the next one is [`ReadError::TooManySkipped`]. Nothing is skipped
-    /// silently: [`ReadReport`](super::super::ReadReport) has the number and the first places.
+    /// The sample is skipped, up to this number of times; the next one is
+    /// [`ReadError::TooManySkipped`]. Nothing is skipped silently:
+    /// [`ReadReport`](super::super::ReadReport) has the number and the first places.
     ///
-    /// LibSVM text in memory whose base is detected is an error, and no row is skipped, where an index is beyond the declared width only because a later row
-    /// has index 0: by then the row was taken. A stream, which knows the base before, skips it; so does a reader that is told
-    /// the [base](super::super::libsvm::Reader::index_base).
+    /// In LibSVM text in memory whose base is detected, an index may be beyond the declared width
+    /// only because a later sample has index 0. That is an error, and no sample is skipped, because
+    /// the earlier one was already read. A stream, which knows the base before, skips it; so does a
+    /// reader with a declared [base](super::super::libsvm::Reader::index_base).
     Skip(u64),
 }
 
-/// A row that was left out.
+/// A sample that was skipped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SkippedRow {
     /// Where.
@@ -47,7 +49,7 @@ impl OnError {
     }
 }
 
-/// The rows skipped so far, in the order of the file whoever found them.
+/// The samples skipped so far, in the order of the file, for any number of threads.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Skips {
     on_error: OnError,
@@ -56,14 +58,14 @@ pub(crate) struct Skips {
 }
 
 impl Skips {
-    /// The places that are remembered.
+    /// The number of places that are kept.
     const REMEMBERED: usize = 10;
 
     pub(crate) fn new(on_error: OnError) -> Self {
         Skips { on_error, ..Skips::default() }
     }
 
-    /// Takes in one more row that cannot be read.
+    /// Adds an unreadable sample.
     pub(crate) fn add(&mut self, place: Place, problem: Problem) -> Result<(), ReadError> {
         let limit = self.on_error.limit();
         if self.count == limit {
@@ -83,7 +85,8 @@ impl Skips {
     }
 }
 
-/// Parses whole lines, and goes on after each fault with the next line, up to one fault more than may be skipped.
+/// Parses whole lines, and continues after each fault with the next line, up to one fault beyond
+/// the limit.
 pub(crate) fn parse_part<T: Float, P: RowParser<T>>(
     parser: &mut P,
     text: &[u8],
@@ -99,7 +102,8 @@ pub(crate) fn parse_part<T: Float, P: RowParser<T>>(
     })
 }
 
-/// Calls `parse` with what is left of a text: after each fault with what follows its line, up to one fault more than may be skipped.
+/// Calls `parse` with the rest of a text: after each fault with the text after its line, up to one
+/// fault beyond the limit.
 pub(crate) fn skip_faults(
     text: &[u8],
     on_error: OnError,

@@ -1,4 +1,4 @@
-//! From files and bytes to a dataset, for any format.
+//! Reading text of any format from files and bytes into a dataset.
 
 use super::super::blocks::{BLOCK_BYTES, Blocks, open_counted};
 use super::super::{Dataset, ReadError, ReadReport};
@@ -14,28 +14,29 @@ use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What all readers of text can be told.
+/// Options of all text readers.
 #[derive(Clone, Default)]
 pub struct ReadOptions {
-    /// What becomes of rows that cannot be read.
+    /// The handling of unreadable samples.
     pub on_error: OnError,
-    /// How many threads may parse. The result does not depend on it, nor does which fault is reported.
+    /// The number of threads that may parse. Neither the result nor the reported fault depends on
+    /// it.
     pub parallel: Parallel,
-    /// Whom to tell how far reading has come.
+    /// Receives the progress.
     pub progress: Option<Listener>,
 }
 
-/// Somebody who is told how far a reader has come.
+/// A callback for the progress of a reader.
 pub type Listener = Arc<dyn Fn(&ReadProgress<'_>) + Send + Sync>;
 
-/// How far a reader has come, told about once a megabyte.
+/// The progress of a reader, reported about once a megabyte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadProgress<'a> {
     /// The file.
     pub file: &'a str,
-    /// The bytes read of it, as it lies on the disk: of a compressed file, compressed bytes.
+    /// The bytes read of it on disk: for a compressed file, compressed bytes.
     pub bytes: u64,
-    /// All of them, where that is known.
+    /// The bytes of the file, if known.
     pub total: Option<u64>,
 }
 
@@ -64,7 +65,7 @@ impl fmt::Debug for ReadOptions {
     }
 }
 
-/// Reads text of a format, with a row a line, into memory.
+/// Reads text of a format, with a sample a line, into memory.
 ///
 /// ```
 /// use sparse_runtime::data::{Delimited, Hashing, OnError, TextReader};
@@ -88,7 +89,7 @@ pub struct TextReader<F, T: Float = f32> {
 }
 
 impl<F: WholeFormat<f32>> TextReader<F> {
-    /// A reader of `f32` on one thread that fails at the first row that it cannot read.
+    /// A reader of `f32` on one thread that fails at the first unreadable sample.
     pub fn new(format: F) -> Self {
         TextReader { format, options: ReadOptions::default(), element: PhantomData }
     }
@@ -101,14 +102,14 @@ impl<T: Float, F> TextReader<F, T> {
         TextReader { format: self.format, options: self.options, element: PhantomData }
     }
 
-    /// What becomes of rows that cannot be read.
+    /// The handling of unreadable samples.
     #[must_use]
     pub fn on_error(mut self, on_error: OnError) -> Self {
         self.options.on_error = on_error;
         self
     }
 
-    /// How many threads may parse, of which 32 are used at most; one if not said. Reading refuses
+    /// The number of threads that may parse; 1 by default, and at most 32 are used. Reading refuses
     /// more than [`MAX_THREADS`](crate::kernels::MAX_THREADS).
     #[must_use]
     pub fn parallel(mut self, parallel: Parallel) -> Self {
@@ -116,7 +117,7 @@ impl<T: Float, F> TextReader<F, T> {
         self
     }
 
-    /// Whom to tell how far reading has come.
+    /// Calls `tell` with the progress.
     #[must_use]
     pub fn progress(mut self, tell: impl Fn(&ReadProgress<'_>) + Send + Sync + 'static) -> Self {
         self.options.progress = Some(Arc::new(tell));
@@ -125,8 +126,8 @@ impl<T: Float, F> TextReader<F, T> {
 }
 
 impl<T: Float, F: WholeFormat<T>> TextReader<F, T> {
-    /// Reads a file; one whose name ends in `.gz` or `.zst` is decompressed (features `gzip` and `zstd`). The text is never in memory as
-    /// a whole.
+    /// Reads a file. A name that ends in `.gz` or `.zst` is decompressed (features `gzip` and
+    /// `zstd`). The text is never in memory as a whole.
     ///
     /// # Errors
     ///
@@ -140,7 +141,7 @@ impl<T: Float, F: WholeFormat<T>> TextReader<F, T> {
         })
     }
 
-    /// Reads all that a reader yields; `name` stands for the file in messages.
+    /// Reads everything from a reader; `name` stands for the file in messages.
     ///
     /// # Errors
     ///
@@ -192,21 +193,21 @@ impl<T: Float, F: WholeFormat<T>> TextReader<F, T> {
     }
 }
 
-/// What some editors put in front of a text in UTF-8.
+/// A byte order mark, which some editors put in front of UTF-8 text.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A file on its way: the rows so far, and where in the file they end.
+/// A file being read: the samples so far, and their end in the file.
 struct Parsing<'a, T: Float, F: RowFormat<T>> {
     name: &'a str,
     reader: &'a TextReader<F, T>,
     rows: Chunk<T>,
-    /// One for each thread; the first appends to `rows`.
+    /// One parser for each thread; the first appends to `rows`.
     parsers: Vec<F::Parser>,
     more: Vec<Chunk<T>>,
     skips: Skips,
     /// Lines before the next block.
     lines: u64,
-    /// The bytes of text that have become rows.
+    /// The bytes of text that have become samples.
     bytes: usize,
 }
 
@@ -241,7 +242,7 @@ impl<'a, T: Float, F: RowFormat<T>> Parsing<'a, T, F> {
         self.block(rows)
     }
 
-    /// Reads a block of whole lines, as many bytes for each thread.
+    /// Reads a block of whole lines, of equal bytes for each thread.
     fn block(&mut self, text: &[u8]) -> Result<(), ReadError> {
         if self.bytes > 0 {
             let grown = self.rows.grow(text.len() as f64 / self.bytes as f64);
