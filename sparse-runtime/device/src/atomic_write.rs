@@ -1,4 +1,4 @@
-//! Files that are written whole or not at all.
+//! Atomic file writes: a file is replaced as a whole or not at all.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -8,15 +8,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Writes a file beside `path` and renames it onto `path` once its bytes are on the disk: whatever happens,
-/// `path` is the old file or the new one, whole. After an error nothing is left behind. Of a link the file that it leads to is replaced, or made
-/// if it is not there yet. What is there and no file, such as a pipe or a device, is written to.
+/// Writes a file beside `path` and renames it onto `path` once its bytes are on the disk: at any
+/// time `path` is the old file or the new one, whole. After an error nothing is left behind. For a
+/// link the file at its end is replaced, or created if it does not exist yet. A `path` that is no
+/// file, such as a pipe or a device, is written to.
 ///
-/// The new file may be read and written by whom the old one could, and while it is written by its owner alone. It has the old one's owner and group
-/// where this process may give files away; where not, a warning says so, and the group may do no more than everybody.
+/// The new file has the permissions of the old one; while it is written, its owner alone has
+/// access. It has the old owner and group if this process may give files away. Otherwise a warning
+/// says so, and the group gets no more access than everybody.
 ///
-/// A process that is killed leaves what it was writing. The next one that writes to `path` removes that: O(files of the folder), once a
-/// process.
+/// A killed process leaves its unfinished file. The next process that writes to `path` removes it:
+/// O(files of the folder), once a process.
 pub(crate) fn replace_file(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -24,7 +26,7 @@ pub(crate) fn replace_file(
     replace(path, Access::Usual, write)
 }
 
-/// [`replace_file`]; a file that was not there before is for its owner alone.
+/// [`replace_file`]; a new file is private to its owner.
 pub(crate) fn replace_private_file(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -32,10 +34,10 @@ pub(crate) fn replace_private_file(
     replace(path, Access::Private, write)
 }
 
-/// Who may read a file that is made.
+/// The access to a new file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Access {
-    /// Whom the system lets read new files.
+    /// The system's default for new files.
     Usual,
     /// Its owner alone.
     Private,
@@ -71,9 +73,9 @@ fn replace(
     result
 }
 
-/// The file that a path leads to, through links, be it there or not.
+/// The file at the end of a path's links, existing or not.
 fn destination(path: &Path) -> io::Result<PathBuf> {
-    /// As many as Linux follows.
+    /// The limit of Linux.
     const MOST_LINKS: usize = 40;
     if let Ok(there) = fs::canonicalize(path) {
         return Ok(there);
@@ -87,7 +89,7 @@ fn destination(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("the links that it names lead in a circle"))
 }
 
-/// Gives a new file the access that an old one had.
+/// Gives a new file the access of an old one.
 #[cfg(unix)]
 fn give_access(path: &Path, file: &fs::File, before: &fs::Metadata) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
@@ -117,7 +119,7 @@ fn give_access(_: &Path, file: &fs::File, before: &fs::Metadata) -> io::Result<(
     file.set_permissions(before.permissions())
 }
 
-/// Options for making a file that is not there.
+/// Options for creating a new file.
 pub(crate) fn new_private_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -126,7 +128,7 @@ pub(crate) fn new_private_file() -> OpenOptions {
     options
 }
 
-/// Puts the new name on the disk as well, where a folder can be opened.
+/// Flushes the new name to disk as well, if a folder can be opened.
 fn sync_folder(path: &Path) -> io::Result<()> {
     if cfg!(unix) {
         let folder = path.parent().filter(|folder| *folder != Path::new(""));
@@ -135,7 +137,8 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A new file in the folder of `path`: a rename within a folder is atomic. It is locked, which tells others that somebody writes it.
+/// A new file in the folder of `path`: a rename within a folder is atomic. It is locked, which
+/// tells other processes that it is being written.
 fn create_beside(path: &Path, access: Access) -> io::Result<(PathBuf, fs::File)> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let name = path.file_name().ok_or_else(|| {
@@ -171,8 +174,8 @@ fn create_beside(path: &Path, access: Access) -> io::Result<(PathBuf, fs::File)>
     }
 }
 
-/// Removes what processes that are no more have begun to write beside `path`: files with such names that nobody has locked. What cannot be
-/// removed is left.
+/// Removes unfinished files of ended processes beside `path`: files with such names that are not
+/// locked. Files that cannot be removed are left.
 fn remove_abandoned(path: &Path, name: &OsStr) {
     static SEEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     if !SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned()) {
@@ -191,7 +194,7 @@ fn remove_abandoned(path: &Path, name: &OsStr) {
     }
 }
 
-/// Whether a file is called as those that are written beside `name`: `.name.PROCESS-COUNT.tmp`.
+/// Whether a file has the name of an unfinished one beside `name`: `.name.PROCESS-COUNT.tmp`.
 fn is_beside(file: &OsStr, name: &OsStr) -> bool {
     let (file, name) = (file.as_encoded_bytes(), name.as_encoded_bytes());
     let is_number = |bytes: &[u8]| !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit);

@@ -1,13 +1,13 @@
-//! Asking the system for large pages. A processor knows the places of a few thousand pages at a time, so that rows anywhere in a
-//! table of many small pages cost a walk through the page table each; and the first write to each page costs a fault.
+//! Huge pages. A processor caches the addresses of a few thousand pages, so random rows in a table
+//! of many small pages cost a page-table walk each, and the first write to each page costs a fault.
 
 use std::ops::Range;
 
-/// Bytes of the large pages of x86-64 and of most Arm systems.
+/// Bytes of the huge pages of x86-64 and of most Arm systems.
 pub(crate) const LARGE_PAGE: usize = 2 << 20;
 
-/// Makes room for so many more elements, on large pages where that is worth it. Where there is no memory, nothing happens: if the
-/// elements do come, growing for them says so.
+/// Reserves memory for `more` elements, on huge pages if that pays. Without enough memory
+/// nothing happens: growing for the elements reports it.
 pub(crate) fn reserve_large<T>(run: &mut Vec<T>, more: usize) {
     let has_room = run.capacity() - run.len() >= more;
     if !has_room && run.try_reserve_exact(more).is_ok() {
@@ -36,8 +36,9 @@ fn advise<T>(run: &Vec<T>) {
 #[cfg(not(all(target_os = "linux", not(miri))))]
 fn advise<T>(_: &Vec<T>) {}
 
-/// Has the system map the pages of some addresses as a first write by this thread would, while others may write there. What is there
-/// stays. Where the system does not offer it nothing happens, and the first write does it.
+/// Has the system map the pages of some addresses, as a first write by this thread would, while
+/// other threads may write there. Contents stay. Without system support nothing happens, and the
+/// first write maps the page.
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) fn map(addresses: Range<usize>) {
     const PAGE: usize = 4096;

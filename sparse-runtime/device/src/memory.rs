@@ -1,17 +1,19 @@
-//! Whether there is memory for large arrays, asked before they are made: the usual allocations end the process where there is none.
+//! Checks for memory before large allocations: ordinary allocations end the process if there is
+//! none.
 
-/// Whether the system gives memory for so many elements. It is given back: where the system promises more than it has, it may still be missing later.
-/// Small arrays are taken to fit.
+/// Whether the system provides memory for this number of elements. The memory is released: if the
+/// system overcommits, it may still be missing later. Small arrays are assumed to fit.
 pub(crate) fn is_there_for<T>(count: usize) -> bool {
     const SMALL: usize = 1 << 20;
     count.saturating_mul(size_of::<T>()) < SMALL || Vec::<T>::new().try_reserve_exact(count).is_ok()
 }
 
-/// Makes room for so many more elements, and for half as many as there are where that can be had, so that in the long run nothing is moved often.
+/// Reserves memory for further elements, plus half of the present ones if possible: copies are then
+/// rare in the long run.
 ///
 /// # Errors
 ///
-/// The bytes of all elements for which there is no memory; the run is as before.
+/// The bytes of all elements for which there is no memory; the vector is unchanged.
 pub(crate) fn make_room<T>(run: &mut Vec<T>, more: usize) -> Result<(), usize> {
     if run.capacity() - run.len() >= more || run.try_reserve_exact(more.max(run.len() / 2)).is_ok()
     {
@@ -21,17 +23,17 @@ pub(crate) fn make_room<T>(run: &mut Vec<T>, more: usize) -> Result<(), usize> {
     run.try_reserve_exact(more).map_err(|_| bytes)
 }
 
-/// A process with little memory, for tests: what is not there would end others.
+/// A process with little memory, for tests: lack of it would end other tests.
 #[cfg(test)]
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(crate) mod limited {
     use std::process::Command;
 
-    /// The variable that names the test for which a process was started.
+    /// The variable that names the test of a started process.
     const STARTED_FOR: &str = "NNZ_TEST_WITH_LITTLE_MEMORY";
 
-    /// Whether this process was started for `test`; if not, runs it in one that is, which must
-    /// succeed.
+    /// Whether this process was started for `test`. If not, runs the test in such a process, which
+    /// must succeed.
     pub(crate) fn is_own(test: &str) -> bool {
         if std::env::var(STARTED_FOR).is_ok_and(|started| started == test) {
             return true;
@@ -48,7 +50,7 @@ pub(crate) mod limited {
         false
     }
 
-    /// Runs `body` where the process may take so many bytes more than it has.
+    /// Runs `body` with a limit of this number of bytes beyond the present ones.
     pub(crate) fn with_bytes<A>(more: u64, body: impl FnOnce() -> A) -> A {
         let set = |bytes: u64| {
             // SAFETY: both calls get a struct that lives as long as they take, and `mallopt` a

@@ -1,4 +1,4 @@
-//! Asking for memory ahead of its use.
+//! Prefetching of memory.
 
 use crate::formats::CsrView;
 use sparse_core::element::Stored;
@@ -7,22 +7,23 @@ use std::sync::OnceLock;
 /// Bytes of a cache line.
 pub(crate) const LINE: usize = 64;
 
-/// Whether so many bytes, with the data that is read between, are further from the core than it sees ahead by itself. What is nearer comes soon
-/// enough: asking for it costs more than it saves.
+/// Whether this number of bytes, with the data read between, is out of reach of the hardware
+/// prefetcher. Prefetching nearer memory costs more than it saves.
 #[inline]
 pub(crate) fn is_far(bytes: usize) -> bool {
     static FAR: OnceLock<usize> = OnceLock::new();
     bytes >= *FAR.get_or_init(far)
 }
 
-/// Of what the core's own cache holds half is left to the data. Where the next one is near, steps over tables of less than four own caches are
-/// faster if nothing is asked for.
+/// Half of the core's own cache is left to the data. If the next cache is near, a table is far from
+/// four own caches on
+/// ([experiments](https://github.com/nnz-rs/nnz/blob/main/docs/notes/performance.md#memory-and-prefetch)).
 fn far() -> usize {
     if next_cache_is_near() { own_cache() * 4 } else { own_cache() / 2 }
 }
 
-/// Whether what a core's own cache does not hold, or another core has just written, is still near: so measured on AMD's processors, where some
-/// cores share the next cache, and not on Intel's, where all do.
+/// Whether memory beyond the core's own cache, or just written by another core, is still near, as
+/// on AMD processors, where some cores share the next cache.
 pub(crate) fn next_cache_is_near() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
@@ -33,13 +34,14 @@ pub(crate) fn next_cache_is_near() -> bool {
     false
 }
 
-/// Bytes of the cache that a core has to itself: its second level, or what is usual where the processor does not say.
+/// Bytes of the cache that a core has to itself: its L2 cache, or a usual size if the processor
+/// does not report it.
 fn own_cache() -> usize {
     const USUAL: usize = 1 << 20;
     #[cfg(target_arch = "x86_64")]
     {
         use crate::simd::x86::cpuid;
-        /// The processors of both makers say it here, in KiB.
+        /// The leaf that reports it in KiB, on Intel and AMD processors.
         const CACHES: u32 = 0x8000_0006;
         if cpuid(0x8000_0000).eax >= CACHES {
             let kib = (cpuid(CACHES).ecx >> 16) as usize;
@@ -51,7 +53,7 @@ fn own_cache() -> usize {
     USUAL
 }
 
-/// Asks for the cache line of an address, which may be any.
+/// Prefetches the cache line of an address, which may be any.
 #[inline(always)]
 pub(crate) fn prefetch_at<V>(address: *const V) {
     #[cfg(target_arch = "x86_64")]
@@ -64,17 +66,18 @@ pub(crate) fn prefetch_at<V>(address: *const V) {
     let _ = address;
 }
 
-/// Asks for the cache line of `slice[index]`, which may lie outside of the slice.
+/// Prefetches the cache line of `slice[index]`, which may lie outside of the slice.
 #[inline(always)]
 pub(crate) fn prefetch<V>(slice: &[V], index: usize) {
     prefetch_at(slice.as_ptr().wrapping_add(index));
 }
 
-/// Rows between asking for the bounds of one, or for the number that a loop reads of each, and reading them: some lines.
+/// Rows between prefetching and reading the bounds of one, or the number that a loop reads of each:
+/// some cache lines.
 pub(crate) const BOUNDS_AHEAD: usize = 32;
 
-/// Asks for where a later row begins and ends. A line has the bounds of several rows, so that it is read so long after the one before it that
-/// the processor has forgotten that it was to foresee it.
+/// Prefetches the bounds of a later row. A line has the bounds of several rows, so lines are read
+/// so rarely that the hardware prefetcher loses the sequence.
 #[inline(always)]
 pub(crate) fn prefetch_bounds<V: Stored>(x: CsrView<'_, V>, row: usize) {
     prefetch(x.starts(), row + BOUNDS_AHEAD);
@@ -83,8 +86,9 @@ pub(crate) fn prefetch_bounds<V: Stored>(x: CsrView<'_, V>, row: usize) {
     }
 }
 
-/// Asks for the cache lines of a run of entries, which have elements in two slices and may lie outside of them: in one loop, whose end the
-/// processor guesses wrong once. It steps by lines from where the run starts, so that the last one may be left to the run behind it.
+/// Prefetches the cache lines of a run of entries, whose elements lie in two slices and may lie
+/// outside of them. One loop has one branch misprediction. It steps by lines from the start of the
+/// run, so the last one may be left to the next run.
 #[inline(always)]
 pub(crate) fn prefetch_runs<U, V>(first: &[U], second: &[V], start: usize, end: usize) {
     let size = size_of::<U>().max(size_of::<V>()).max(1);
@@ -96,8 +100,8 @@ pub(crate) fn prefetch_runs<U, V>(first: &[U], second: &[V], start: usize, end: 
     }
 }
 
-/// [`prefetch_runs`] where what lies behind the run is not read next: with its last line. Not as what is read once, though it is, in an epoch:
-/// then the next epoch would find it in no cache.
+/// [`prefetch_runs`] with its last line, for a run whose successor is not read next. It does not
+/// use a non-temporal hint: the next epoch would find the data in no cache.
 #[inline(always)]
 pub(crate) fn prefetch_lone_runs<U, V>(first: &[U], second: &[V], start: usize, end: usize) {
     prefetch_runs(first, second, start, end);
@@ -108,14 +112,15 @@ pub(crate) fn prefetch_lone_runs<U, V>(first: &[U], second: &[V], start: usize, 
     }
 }
 
-/// Whether rows of so many elements, the first of which is at an address, begin a cache line, all of them.
+/// Whether all rows of this number of elements begin at a cache line; the first one is at an
+/// address.
 #[inline(always)]
 pub(crate) fn begin_lines<V>(first: *const V, row_size: usize) -> bool {
     (first.addr() | (row_size * size_of::<V>())).is_multiple_of(LINE)
 }
 
-/// Asks for the cache lines of a run of elements from an address on, whose number the compiler knows, without a loop. A run that does not begin
-/// with a line may end in one more.
+/// Prefetches the cache lines of a run of elements from an address on, whose number the compiler
+/// knows, without a loop. A run that does not begin at a line may end in one more.
 #[inline(always)]
 pub(crate) fn prefetch_known_at<V>(start: *const V, len: usize, begins_line: bool) {
     let step = (LINE / size_of::<V>().max(1)).max(1);
@@ -127,8 +132,8 @@ pub(crate) fn prefetch_known_at<V>(start: *const V, len: usize, begins_line: boo
     }
 }
 
-/// Asks for a row of so many bytes, of a table of such rows that starts at a cache line. Of a long row the first lines: the
-/// processor foresees the others.
+/// Prefetches a row of this number of bytes, in a table of such rows that starts at a cache line.
+/// For a long row only the first lines: the hardware prefetcher gets the others.
 #[inline(always)]
 pub(crate) fn prefetch_row(start: *const u8, bytes: usize) {
     const MOST: usize = 4;
@@ -140,7 +145,7 @@ pub(crate) fn prefetch_row(start: *const u8, bytes: usize) {
     }
 }
 
-/// [`prefetch_row`] of rows that lie one after the other.
+/// [`prefetch_row`] for consecutive rows.
 #[inline(always)]
 pub(crate) fn prefetch_row_of<V>(rows: &[V], row: usize, row_size: usize) {
     let start = rows.as_ptr().wrapping_add(row.wrapping_mul(row_size));

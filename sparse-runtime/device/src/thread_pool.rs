@@ -1,8 +1,9 @@
-//! Threads that stand by to do parts of a job.
+//! A pool of helper threads that spin between jobs.
 //!
-//! The phases of a step last some hundred microseconds, of which waking a thread that sleeps would take a good part. So a helper that
-//! has done its part looks out for the next job for a while before it sleeps, and a job that begins meanwhile costs next to
-//! nothing. Nobody waits for a helper that has not come: parts that no one has begun are done by the calling thread.
+//! The phases of a step last some hundred microseconds, and waking a sleeping thread takes a good
+//! part of that. A helper that has done its part therefore spins for the next job before it sleeps,
+//! and a job that begins meanwhile costs next to nothing. No job waits for an absent helper: the
+//! calling thread does parts that have not begun.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -12,17 +13,17 @@ use std::sync::{Mutex, OnceLock, PoisonError, TryLockError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// The parts that a job has at most: a bit of a word each.
+/// The largest number of parts of a job: a bit of a word each.
 pub(crate) const MAX_PARTS: usize = u32::BITS as usize;
 
-/// For how long a helper looks out for the next job.
+/// How long a helper spins for the next job.
 const LOOKS_OUT: Duration = Duration::from_micros(200);
 
-/// Calls `body` once with each of some parts and its place, on as many threads as there are parts and processors. The first part
-/// is done by the calling thread.
+/// Calls `body` once with each of some parts and its number, on as many threads as there are parts
+/// and processors. The calling thread does the first part.
 ///
-/// Allocates at most when more helpers are needed than ever before. If the helpers are at another job, or this is a part of one,
-/// the calling thread does all parts.
+/// Allocates only if more helpers are needed than ever before. If the helpers are at another job,
+/// or this is a part of one, the calling thread does all parts.
 pub(crate) fn each<P: Send>(parts: &mut [P], body: impl Fn(usize, &mut P) + Sync) {
     /// A pointer for several threads.
     struct Start<P>(*mut P);
@@ -39,8 +40,8 @@ pub(crate) fn each<P: Send>(parts: &mut [P], body: impl Fn(usize, &mut P) + Sync
     beside(n_parts, || body(0), &body);
 }
 
-/// Runs `own` on the calling thread, and `body` once with each place of `1..n_parts` on helpers beside it, or on the calling
-/// thread afterwards.
+/// Runs `own` on the calling thread, and `body` once with each number of `1..n_parts` on helpers
+/// beside it, or on the calling thread afterwards.
 #[inline]
 pub(crate) fn beside(n_parts: usize, own: impl FnOnce(), body: &(dyn Fn(usize) + Sync)) {
     match n_parts {
@@ -53,7 +54,7 @@ pub(crate) fn beside(n_parts: usize, own: impl FnOnce(), body: &(dyn Fn(usize) +
     }
 }
 
-/// [`beside`] with several parts, in one copy whatever they are. `own` is called once.
+/// [`beside`] with several parts, compiled once for all of them. `own` is called once.
 fn beside_helpers(n_parts: usize, own: &mut dyn FnMut(), body: &(dyn Fn(usize) + Sync)) {
     debug_assert!(n_parts <= MAX_PARTS);
     let helpers = match TEAM.helpers.try_lock() {
@@ -83,7 +84,7 @@ fn beside_helpers(n_parts: usize, own: &mut dyn FnMut(), body: &(dyn Fn(usize) +
     }
 }
 
-/// A job that helpers may be at. They refer to what lies on the stack of its giver, who waits for them also when it panics.
+/// A job for helpers. They refer to the stack of its giver, who waits for them, also in a panic.
 struct UnderWay;
 
 impl Drop for UnderWay {
@@ -106,21 +107,21 @@ impl Drop for Done {
 
 /// The helpers of this process.
 struct Team {
-    /// Who holds this may give a job.
+    /// The lock to give a job.
     helpers: Mutex<Vec<Thread>>,
-    /// A bit for each part that nobody has begun.
+    /// A bit for each part that has not begun.
     waiting: AtomicU32,
     /// The parts that are not done, without those of the calling thread.
     unfinished: AtomicU32,
     /// A bit for each helper that sleeps or is about to.
     asleep: AtomicU32,
-    /// Invariant: while `unfinished` is not 0, the job that its parts are of.
+    /// Invariant: while `unfinished` is not 0, the job of these parts.
     job: UnsafeCell<Option<Job>>,
-    /// What the first helper to panic did so with.
+    /// The panic of the first helper that panicked.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-/// A job, whose lifetime the caller of [`beside`] sees to.
+/// A job; the caller of [`beside`] guarantees its lifetime.
 type Job = *const (dyn Fn(usize) + Sync + 'static);
 
 // SAFETY: `job` is written by the holder of `helpers` alone, while no part waits or is under way,
@@ -138,8 +139,8 @@ static TEAM: Team = Team {
 };
 
 impl Team {
-    /// Starts helpers for a job of some parts, as far as there are processors for them, but one at least. Where the system gives
-    /// none, the calling thread does without.
+    /// Starts helpers for a job of some parts, as many as there are processors for them, but at
+    /// least one. If the system starts none, the calling thread works alone.
     fn enlist(helpers: &mut Vec<Thread>, n_parts: usize) {
         static PROCESSORS: OnceLock<usize> = OnceLock::new();
         if helpers.len() + 1 >= n_parts {
@@ -157,7 +158,8 @@ impl Team {
         }
     }
 
-    /// Publishes a job of the parts `1..n_parts`. It must be there until [`end`](Self::end) has returned.
+    /// Publishes a job of the parts `1..n_parts`. It must exist until [`end`](Self::end) has
+    /// returned.
     fn begin(&self, helpers: &[Thread], n_parts: usize, body: &(dyn Fn(usize) + Sync)) {
         let body: *const (dyn Fn(usize) + Sync + '_) = body;
         // SAFETY: the two types differ in a lifetime only, and `end` is called before it is over.
@@ -180,7 +182,7 @@ impl Team {
         }
     }
 
-    /// Takes back what nobody has begun and waits for the rest.
+    /// Takes back parts that have not begun and waits for the rest.
     fn end(&self) {
         let dropped = self.waiting.swap(0, Ordering::AcqRel).count_ones();
         self.unfinished.fetch_sub(dropped, Ordering::Relaxed);
@@ -190,12 +192,12 @@ impl Team {
         }
     }
 
-    /// What a helper panicked with, once.
+    /// The panic of a helper, once.
     fn panic(&self) -> Option<Box<dyn Any + Send>> {
         self.panic.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// A part that nobody had begun, the one with this number if it is among them.
+    /// A part that has not begun, the one with this number if possible.
     fn claim(&self, number: usize) -> Option<usize> {
         loop {
             let waiting = self.waiting.load(Ordering::Relaxed);
@@ -210,8 +212,8 @@ impl Team {
         }
     }
 
-    /// What helper `number` does all its life. In every job it begins with the same part: what that read and wrote may still be in
-    /// its cache.
+    /// The main loop of helper `number`. In every job it begins with the same part, whose data may
+    /// still be in its cache.
     fn help(&self, number: usize) {
         loop {
             self.look_out(number);
@@ -232,9 +234,9 @@ impl Team {
         }
     }
 
-    /// Returns when parts wait.
+    /// Returns when there are parts.
     fn look_out(&self, number: usize) {
-        /// Looks from one at the clock to the next.
+        /// The number of checks between two reads of the clock.
         const LOOKS: u32 = 64;
         let since = Instant::now();
         while self.waiting.load(Ordering::Relaxed) == 0 {
@@ -257,7 +259,7 @@ impl Team {
     }
 }
 
-/// Between two looks at what another thread is about to finish: it may want the processor.
+/// Between two checks of another thread's progress: that thread may need the processor.
 pub(crate) fn wait_a_little(looks: &mut u32) {
     const LOOKS: u32 = 64;
     *looks = looks.wrapping_add(1);

@@ -1,7 +1,9 @@
-//! Rows of trained parameters where their update will write them: what operators read in a step that is not one loop.
+//! Reads of table rows in steps that are not one loop: trained parameters are read in the memory
+//! that their update writes.
 //!
-//! The results are those of the operators' kernels. A row is settled before it is read, and read beside the states of its
-//! rule, so that reading and updating it touch the same memory. Where a rule has neither, the kernel does the work.
+//! The results are those of the operators' kernels. A table row is caught up before it is read, and
+//! read beside the states of its rule, so that reading and updating it touch the same memory. For a
+//! rule that has neither, the kernel does the work.
 
 use crate::error::Result;
 use crate::formats::{ColumnId, CsrView, Dense, DenseView, IdsView, MAX_RANK, Shape};

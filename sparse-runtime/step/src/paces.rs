@@ -1,8 +1,9 @@
-//! Whether a step is shared among threads, by the clock.
+//! Chooses between one thread and several by timing both.
 //!
-//! What threads win depends on the processor, whose cores share a cache or do not, and on who else uses it: no estimate of work says
-//! so. The bits of a step do not depend on its threads, so that it can be tried both ways where its work allows it, and the faster way be
-//! kept: sharing never costs more than trying it.
+//! The gain of threads depends on the processor, whose cores share a cache or do not, and on its
+//! other load: no estimate of work shows it. The bits of a step do not depend on its threads. Both
+//! ways are therefore tried, where the work allows it, and the faster one is kept: sharing never
+//! costs more than its trials.
 
 use crate::kernels::Parallel;
 use crate::row_parts::parts_of_work;

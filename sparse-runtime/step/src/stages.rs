@@ -1,8 +1,9 @@
-//! Rows of data that go through stages, one after the other, on several threads.
+//! A pipeline of threads over the samples of a batch.
 //!
-//! A sum over the entries of a row that is made in their order cannot be divided among threads, but it can be handed on: the thread
-//! whose the first entries are begins the sum, the next one goes on with it, and what is summed is the same to the bit. While one
-//! row is at its second stage another is at its first. What is handed on is as large as the sums, however many entries they are of.
+//! A sum over the entries of a sample in their order cannot be divided among threads, but it can be
+//! handed on. The thread that owns the first entries begins the sum, the next one continues it, and
+//! the bits are those of one thread. While one sample is at its second stage another is at its
+//! first. The data handed on has the size of the sums, for any number of entries.
 
 use crate::thread_pool;
 use std::ops::Range;

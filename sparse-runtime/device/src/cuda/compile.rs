@@ -1,4 +1,5 @@
-//! Kernels compiled while the program runs: texts with words filled in, compiled by NVRTC to machine code, kept on disk.
+//! Run-time compilation of kernels: NVRTC compiles texts with words filled in to machine code,
+//! which is kept on disk.
 
 use super::CudaError;
 use super::error::refused;

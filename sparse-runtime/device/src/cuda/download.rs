@@ -1,4 +1,4 @@
-//! Elements that come back from a GPU while it goes on.
+//! Asynchronous copies from a GPU to the host.
 
 use super::error::refused;
 use super::pinned::Pinned;

@@ -1,4 +1,4 @@
-//! What can go wrong on the way to a GPU and on it.
+//! Errors of opening a GPU and of work on it.
 
 use cudarc::driver::{result, sys};
 use cudarc::nvrtc::sys::nvrtcResult;

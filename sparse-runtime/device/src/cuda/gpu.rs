@@ -1,4 +1,4 @@
-//! One GPU that was opened.
+//! An opened GPU: its context, streams and kernels.
 
 use super::CudaError;
 use super::compile::{Modules, Unit};
@@ -124,13 +124,13 @@ impl Gpu {
         &self.shared.info
     }
 
-    /// Waits until everything that was asked for is done.
+    /// Waits until all work so far is done.
     ///
     /// # Errors
     ///
-    /// The first failure since the last synchronisation, of a kernel with its name; what was asked for after it was not done. The GPU can
-    /// be used again after [`CudaError::OutOfMemory`] and whatever else failed before it reached the GPU, and must be opened anew
-    /// after [`CudaError::Kernel`].
+    /// The first failure since the last synchronisation, with its name if it is a kernel; later
+    /// work was not done. The GPU can be used again after [`CudaError::OutOfMemory`] and any other
+    /// failure before work reached the GPU, and must be opened anew after [`CudaError::Kernel`].
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.shared.context.enter()?;
         let done = self.kernels().synchronize();
@@ -182,8 +182,8 @@ impl Gpu {
         self.synchronize().err().unwrap_or(error)
     }
 
-    /// Whether each launch of a kernel waits for its end, for a failure to name the one kernel that it is of: none is then part of a graph. Slow; off at
-    /// first.
+    /// Whether each launch of a kernel waits for its end, so that a failure names the one kernel
+    /// that caused it; no launch is then part of a graph. Slow; off by default.
     pub fn wait_for_each_kernel(&self, wait: bool) {
         self.shared.waits.store(wait, Ordering::Relaxed);
     }
@@ -192,8 +192,8 @@ impl Gpu {
         self.shared.waits.load(Ordering::Relaxed)
     }
 
-    /// Why the launches of a step are made one by one, where the driver refused to make them by a CUDA graph: results are the same, and steps of small
-    /// batches slower.
+    /// The reason why the launches of a step are made one by one, if the driver refused to make
+    /// them by a CUDA graph. Results are the same, and steps of small batches slower.
     pub fn graphs_refused(&self) -> Option<&CudaError> {
         self.shared.graphs_refused.get()
     }
@@ -265,7 +265,8 @@ impl Gpu {
         self.shared.modules.kernel(unit, name)
     }
 
-    /// The kernels that `work` launches, by name, in the order of their launches: what a step consists of.
+    /// The kernels that `work` launches, by name, in the order of their launches: the parts of a
+    /// step.
     pub fn trace(&self, work: impl FnOnce()) -> Vec<&'static str> {
         let around = self.progress().traced.replace(Vec::new());
         work();

@@ -1,8 +1,9 @@
-//! Launches that follow one another alike time after time, as one launch of a CUDA graph.
+//! CUDA graphs: repeated sequences of launches, made by one call.
 //!
-//! While work is recorded, its launches are compared with those of the time before instead of being made. Where they are of the same kernels in
-//! the same order, they are the nodes of a graph, one after the other, and what they are given now, sizes, addresses and numbers of blocks, is given to
-//! those nodes whose launch had something else: so that batches of any sizes go through one graph. Where they are not, each is launched.
+//! While work is recorded, its launches are not made but compared with those of the previous time.
+//! If they are of the same kernels in the same order, they are the nodes of a graph, one after the
+//! other. Nodes whose sizes, addresses or numbers of blocks differ are updated, so that batches of
+//! any sizes use one graph. Otherwise each is launched by itself.
 
 use super::error::refused;
 use super::launch::Call;

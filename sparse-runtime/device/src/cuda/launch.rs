@@ -1,4 +1,4 @@
-//! Launches of kernels, with their arguments held to the kernel's parameters.
+//! Launches of kernels, with their arguments checked against the kernel's parameters.
 
 use super::compile::Module;
 use super::{Cuda, CudaColumnIdsSlice, CudaError, CudaSlice, Gpu};

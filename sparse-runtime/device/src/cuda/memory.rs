@@ -1,4 +1,4 @@
-//! Runs of elements in the memory of a GPU.
+//! Memory of a GPU: owned and borrowed runs of elements.
 
 use super::error::refused;
 use super::{CudaError, Destination, Gpu};

@@ -1,16 +1,17 @@
-//! NVIDIA GPUs.
+//! NVIDIA GPUs: the device `Cuda`.
 //!
-//! [`Cuda`] is the device in the types of arrays: a `Dense<f32, Cuda>` lies in the memory of a GPU, and nothing that takes
-//! arrays of the host takes it. [`Gpu`] is one GPU that was opened: its stream, its memory, and the kernels that were compiled
-//! for it. Arrays move by name, `to_gpu` and `to_cpu`, and never by themselves.
+//! [`Cuda`] is the device in the types of arrays: a `Dense<f32, Cuda>` lies in the memory of a GPU,
+//! and code for arrays of the host does not accept it. [`Gpu`] is an opened GPU: its stream, its
+//! memory, and its compiled kernels. Arrays move by `to_gpu` and `to_cpu`, never implicitly.
 //!
-//! Nothing of CUDA is needed to build: the driver is loaded when a GPU is opened, and the compiler of kernels (NVRTC) when the
-//! first kernel is not in the [cache](Gpu::open). Without them the errors of [`CudaError`] say so.
+//! Nothing of CUDA is needed to build: the driver is loaded when a GPU is opened, and the compiler
+//! of kernels (NVRTC) when the first kernel is not in the [cache](Gpu::open). Without them
+//! [`CudaError`] says so.
 //!
-//! Work on a GPU is done in the order in which it was asked for, some time later; batches of a model are copied there beside it, and
-//! what reads them waits. So a kernel that fails does not say so
-//! itself: [`Gpu::synchronize`] and every `to_cpu` report the first failure since the last of them, with the kernel's name, and
-//! what was asked for after a failure is not done.
+//! Work on a GPU is done in order, some time later. Batches of a model are copied beside it, and
+//! kernels that read them wait. A kernel that fails therefore does not report it itself:
+//! [`Gpu::synchronize`] and every `to_cpu` report the first failure since the last of them, with
+//! the kernel's name, and work after a failure is not done.
 //!
 //! ```
 //! use sparse_runtime::device::cuda::{CudaError, Gpu};
@@ -58,7 +59,7 @@ use sparse_core::element::{Element, Stored};
 
 /// The memory of an NVIDIA GPU, as the device of arrays.
 ///
-/// Which GPU is known when the program runs: an array remembers the [`Gpu`] that it was made on.
+/// The GPU itself is known at run time: an array remembers the [`Gpu`] on which it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cuda;
 

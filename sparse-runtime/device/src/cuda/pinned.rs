@@ -1,4 +1,4 @@
-//! Memory of the host that a GPU reads and writes by itself.
+//! Pinned memory of the host, which a GPU reads and writes by itself.
 
 use super::CudaError;
 use super::error::refused;

@@ -1,10 +1,10 @@
-//! Which GPUs there are, asked without panicking where there is none.
+//! Probing for GPUs, without a panic if there is none.
 
 use super::CudaError;
 use super::error::refused;
 use cudarc::driver::{result, sys};
 
-/// What the driver reports.
+/// The driver's report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CudaInfo {
     /// The newest CUDA version that the driver serves: major and minor.
@@ -24,11 +24,11 @@ pub struct CudaDeviceInfo {
     pub memory_bytes: u64,
 }
 
-/// Asks the driver which GPUs there are. The first call loads the driver's library, some 100 ms.
+/// Asks the driver for the GPUs. The first call loads the driver's library, some 100 ms.
 ///
 /// # Errors
 ///
-/// [`CudaError`], which says what is missing and what to do.
+/// [`CudaError`], with the missing part and what to do.
 pub fn probe() -> Result<CudaInfo, CudaError> {
     // Before any other call: those panic where the library is missing.
     // SAFETY: loads a shared library by the driver's name and nothing else, which runs the

@@ -1,6 +1,6 @@
-//! The kernels of a text: their names and the types of their parameters.
+//! Signatures of kernels in a text: their names and the types of their parameters.
 //!
-//! A launch passes addresses; nothing but this comparison would see that they are not what the kernel takes.
+//! A launch passes addresses, so only this comparison shows that they do not fit the kernel.
 
 /// One kernel of a text.
 #[derive(Debug, PartialEq)]

@@ -1,4 +1,4 @@
-//! What is done in order, and how one order waits for another.
+//! CUDA streams and events.
 
 use super::CudaError;
 use super::error::refused;

@@ -1,4 +1,4 @@
-//! Arrays that go to a GPU together, while it computes.
+//! Asynchronous copies of batches to a GPU, while it computes.
 
 use super::memory::Memory;
 use super::pinned::Pinned;

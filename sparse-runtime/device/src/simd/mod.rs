@@ -1,8 +1,9 @@
-//! Vectors of elements, as wide as the processor that runs them has, chosen at run time.
+//! SIMD vectors, as wide as the running processor has them, chosen at run time.
 //!
-//! A loop is written once, over [`Lanes`], and compiled for AVX-512, for AVX2, and for what every processor of the target
-//! has. Which of them runs does not show in the result: a lane does what scalar code would, multiplication and addition
-//! round one after the other, and the order of sums is that of the loop.
+//! A loop is written once, over [`Lanes`], and compiled for AVX-512, for AVX2, and for the target's
+//! baseline. The choice does not show in the result: a lane does what scalar code would,
+//! multiplication and addition round one after the other, and the order of sums is that of the
+//! loop.
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod x86;
@@ -12,9 +13,9 @@ use sparse_core::element::{Factor, Float, Stored};
 use sparse_core::storage::ElementType;
 use std::any::TypeId;
 
-/// Elements side by side, in the accumulator.
+/// A vector of elements, in the accumulator.
 pub(crate) trait Lanes<T>: Copy {
-    /// How many.
+    /// The number of elements.
     const COUNT: usize;
 
     /// The number of vectors that sums may take of the processor's registers.
@@ -24,7 +25,8 @@ pub(crate) trait Lanes<T>: Copy {
     ///
     /// # Safety
     ///
-    /// As for all that follow: the processor has the instructions of this type, which [`widest`] sees to.
+    /// As for all methods that follow: the processor has the instructions of this type, which
+    /// [`widest`] ensures.
     unsafe fn zero() -> Self;
 
     /// An element in every lane.
@@ -63,7 +65,7 @@ pub(crate) trait Lanes<T>: Copy {
     unsafe fn multiply(self, other: Self) -> Self;
 }
 
-/// `N` lanes that the compiler makes what it can of.
+/// `N` lanes that the compiler may vectorise.
 #[derive(Clone, Copy)]
 pub(crate) struct Plain<A, const N: usize>([A; N]);
 
@@ -111,9 +113,9 @@ impl<T: Float, const N: usize> Lanes<T> for Plain<T::Accumulator, N> {
     }
 }
 
-/// A loop over vectors, to be run by [`widest`] or [`narrow`].
+/// A loop over vectors, for [`widest`] or [`narrow`].
 pub(crate) trait Loop<T> {
-    /// Whether it is compiled for each kind of vectors. Where it is not, plain lanes do.
+    /// Whether it is compiled for each kind of vectors. If not, it runs on plain lanes.
     const IN_VECTORS: bool = true;
 
     /// The loop; to be inlined, so that it is compiled for the instructions of `L`.
@@ -124,7 +126,8 @@ pub(crate) trait Loop<T> {
     unsafe fn run<L: Lanes<T>>(self);
 }
 
-/// Whether an element is of a type, and no other one: to be asked in a `const` block, so that a branch for another type is not compiled at all.
+/// Whether an element is of this type. Use it in a `const` block, so that a branch for another type
+/// is not compiled at all.
 pub(crate) const fn is_f32<T: Stored>() -> bool {
     matches!(T::TYPE, ElementType::F32)
 }
@@ -134,22 +137,24 @@ pub(crate) const fn is_f64<T: Stored>() -> bool {
     matches!(T::TYPE, ElementType::F64)
 }
 
-/// As [`is_f32`]: whether elements are, and the values that they are multiplied with, or these are all 1.
+/// Like [`is_f32`]: whether elements are, and the values that they are multiplied with are, or are
+/// all 1.
 pub(crate) const fn are_f32<T: Float, V: Factor<T>>() -> bool {
     is_f32::<T>() && (is_f32::<V>() || V::IS_UNIT)
 }
 
-/// As [`is_f32`]. Ids of other types are of more than 2³² columns, where a loop waits for memory: one for vectors would be compiled for nothing.
+/// Like [`is_f32`]. Ids of other types occur with more than 2³² columns, where a loop waits for
+/// memory: vector code would be compiled for nothing.
 pub(crate) const fn is_u32<I: Stored>() -> bool {
     matches!(I::TYPE, ElementType::U32)
 }
 
-/// As [`is_f32`]: whether sums of elements are of their type.
+/// Like [`is_f32`]: whether sums of elements are of their type.
 pub(crate) const fn is_accumulator<T: Float>() -> bool {
     T::TYPE as u8 == <T::Accumulator as Stored>::TYPE as u8
 }
 
-/// Runs a loop with the widest vectors that there are.
+/// Runs a loop with the widest vectors.
 #[inline]
 pub(crate) fn widest<T: Float, B: Loop<T>>(body: B) {
     #[cfg(target_arch = "x86_64")]
@@ -174,7 +179,7 @@ pub(crate) fn widest<T: Float, B: Loop<T>>(body: B) {
     unsafe { body.run::<Plain<T::Accumulator, 4>>() }
 }
 
-/// Runs a loop with vectors of 32 bytes at most: of a short row they leave less over.
+/// Runs a loop with vectors of at most 32 bytes: they leave less of a short row over.
 #[inline]
 pub(crate) fn narrow<T: Float, B: Loop<T>>(body: B) {
     #[cfg(target_arch = "x86_64")]
@@ -193,9 +198,9 @@ pub(crate) fn narrow<T: Float, B: Loop<T>>(body: B) {
     unsafe { body.run::<Plain<T::Accumulator, 4>>() }
 }
 
-/// Runs a loop that the compiler turns into vectors by itself, compiled for AVX2 where the processor has it. `body` is to be
-/// inlined (`#[inline(always)]`), and so is what it calls. No third copy for AVX-512, but by [`in_sixteens`]: each is compiled
-/// anew for every model and rule.
+/// Runs a loop that the compiler vectorises by itself, compiled for AVX2 if the processor has it.
+/// Mark `body` `#[inline(always)]`, and everything that it calls. There is no third copy for
+/// AVX-512, except by [`in_sixteens`]: each is compiled anew for every model and rule.
 #[inline(always)]
 pub(crate) fn wide<O>(body: impl FnOnce() -> O) -> O {
     #[cfg(target_arch = "x86_64")]
@@ -206,7 +211,8 @@ pub(crate) fn wide<O>(body: impl FnOnce() -> O) -> O {
     body()
 }
 
-/// The same of a loop over rows of a width, compiled for AVX-512 where rows are sixteens and the processor is faster with them.
+/// Like [`wide`], compiled for AVX-512 where rows are sixteens and the processor is faster with
+/// them.
 #[inline(always)]
 pub(crate) fn in_sixteens<W: Width, O>(body: impl FnOnce() -> O) -> O {
     #[cfg(target_arch = "x86_64")]
@@ -217,8 +223,9 @@ pub(crate) fn in_sixteens<W: Width, O>(body: impl FnOnce() -> O) -> O {
     wide(body)
 }
 
-/// Σ a b, in eight sums so that an addition does not wait for the one before it, and these in halves. The compiler does not make
-/// vectors of the last additions by itself. To be called in a loop that [`wide`] runs.
+/// Σ a b, in eight sums so that an addition does not depend on the previous one, and these in
+/// halves. The compiler does not vectorise the last additions by itself. Call it in a loop that
+/// [`wide`] runs.
 #[inline(always)]
 pub(crate) fn inner<T: Float<Accumulator = T>>(a: &[T], b: &[T]) -> T {
     sum_of_terms::<true, T>(a, b)
@@ -261,13 +268,14 @@ fn sum_of_terms<const INNER: bool, T: Float<Accumulator = T>>(a: &[T], b: &[T]) 
     sum_of_halves(sums)
 }
 
-/// Sums of rows by instructions, eight elements at a time: where the compiler makes vectors of a loop, or takes them apart again,
-/// as what stands around it happens to be.
+/// Sums of rows by intrinsics, eight elements at a time. Without them the compiler vectorises a
+/// loop, or takes vectors apart again, depending on the code around it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Eights(());
 
 impl Eights {
-    /// If the processor, the type and the size of the rows allow for it. To be asked once for a loop that [`wide`] runs.
+    /// If the processor, the type and the size of the rows allow it. Call it once for a loop that
+    /// [`wide`] runs.
     #[inline(always)]
     pub(crate) fn of<T: Float>(row_size: usize) -> Option<Self> {
         #[cfg(target_arch = "x86_64")]
@@ -308,7 +316,7 @@ fn sum_of_halves<T: Float>([a, b, c, d, e, f, g, h]: [T; 8]) -> T {
     ((a + e) + (c + g)) + ((b + f) + (d + h))
 }
 
-/// The same slice, where the two types are one.
+/// The same slice, if the two types are one.
 #[inline(always)]
 pub(crate) fn same_type<T: 'static, U: 'static>(slice: &[T]) -> Option<&[U]> {
     // SAFETY: the types are equal.
@@ -316,7 +324,7 @@ pub(crate) fn same_type<T: 'static, U: 'static>(slice: &[T]) -> Option<&[U]> {
         .then(|| unsafe { std::slice::from_raw_parts(slice.as_ptr().cast(), slice.len()) })
 }
 
-/// [`same_type`], to be written.
+/// [`same_type`], for writing.
 #[inline(always)]
 pub(crate) fn same_type_mut<T: 'static, U: 'static>(slice: &mut [T]) -> Option<&mut [U]> {
     // SAFETY: the types are equal.

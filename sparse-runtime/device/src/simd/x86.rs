@@ -1,4 +1,4 @@
-//! The vectors of x86.
+//! SIMD vectors of x86.
 
 use super::{Lanes, Loop};
 use sparse_core::element::Float;
@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// What the processor has.
+/// The vector instructions of the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
     /// Sixteen registers of 32 bytes.
@@ -27,7 +27,7 @@ impl Level {
 
     #[inline]
     fn of_the_processor() -> Option<Level> {
-        /// What [`KNOWN`] is before anybody has looked.
+        /// The value of [`KNOWN`] before the first check.
         const UNKNOWN: u8 = u8::MAX;
         static KNOWN: AtomicU8 = AtomicU8::new(UNKNOWN);
         match KNOWN.load(Ordering::Relaxed) {
@@ -59,28 +59,30 @@ impl Level {
     }
 }
 
-/// Whether elements that lie apart, of which a mask leaves some out, are better loaded by one instruction than one by one: measured
-/// so on Intel's processors with AVX-512, and the other way round on AMD's, where only whole eights are no slower.
+/// Whether a masked gather of elements is faster than single loads, as on Intel processors with
+/// AVX-512
+/// ([experiments](https://github.com/nnz-rs/nnz/blob/main/docs/notes/performance.md#vectors)).
 #[inline]
 pub(crate) fn gathers_under_masks() -> bool {
     Level::found() == Some(Level::Avx512) && is_of_intel()
 }
 
-/// Whether sixteen roots and quotients in a vector cost less than two vectors of eight, or than sixteen by themselves whose numbers are brought
-/// together first: so measured on AMD's processors with AVX-512. On Intel's, when the latter was tried, they cost more.
+/// Whether sixteen roots and quotients in one vector are faster than in two vectors of eight, or
+/// than single ones whose numbers are gathered first, as on AMD processors with AVX-512
+/// ([experiments](https://github.com/nnz-rs/nnz/blob/main/docs/notes/performance.md#vectors)).
 #[inline]
 pub(crate) fn divides_in_sixteens() -> bool {
     Level::found() == Some(Level::Avx512) && (cfg!(test) || !is_of_intel())
 }
 
-/// Whether Intel made the processor.
+/// Whether the processor is an Intel one.
 #[inline]
 fn is_of_intel() -> bool {
     static INTEL: OnceLock<bool> = OnceLock::new();
     *INTEL.get_or_init(|| is_made_by(b"GenuineIntel"))
 }
 
-/// Whether AMD made the processor. Asks it.
+/// Whether the processor is an AMD one. Not cached.
 pub(crate) fn is_of_amd() -> bool {
     is_made_by(b"AuthenticAMD")
 }
@@ -90,7 +92,7 @@ fn is_made_by(maker: &[u8; 12]) -> bool {
     [ebx, edx, ecx].iter().flat_map(|part| part.to_le_bytes()).eq(*maker)
 }
 
-/// What the processor says of itself; zeros to Miri.
+/// The processor's CPUID answer; zeros under Miri.
 pub(crate) fn cpuid(leaf: u32) -> CpuidResult {
     if cfg!(miri) {
         // It runs none of the processor's instructions.
@@ -104,7 +106,7 @@ pub(crate) fn cpuid(leaf: u32) -> CpuidResult {
     }
 }
 
-/// Runs what inlines here, compiled for AVX2.
+/// Runs inlined code, compiled for AVX2.
 ///
 /// # Safety
 ///
@@ -114,7 +116,7 @@ pub(crate) unsafe fn with_avx2<O>(body: impl FnOnce() -> O) -> O {
     body()
 }
 
-/// Runs what inlines here, compiled for AVX-512.
+/// Runs inlined code, compiled for AVX-512.
 ///
 /// # Safety
 ///
@@ -171,8 +173,8 @@ pub(crate) unsafe fn add_with_squares(
     }
 }
 
-/// How many of some ids are below a bound, sixteen at a time. (Of the loop that says so the compiler makes a vector of sixteen comparisons, and then
-/// adds them up one by one.)
+/// The number of ids below a bound, sixteen at a time. (The compiler turns the plain loop into a
+/// vector of sixteen comparisons, and then adds them up one by one.)
 ///
 /// # Safety
 ///
@@ -195,7 +197,7 @@ pub(crate) unsafe fn count_below(ids: &[u32], bound: u32) -> usize {
     count as usize
 }
 
-/// A word that says which of 64 numbers are not zero.
+/// A word with a bit for each of 64 numbers that is not zero.
 ///
 /// # Safety
 ///

@@ -1,4 +1,4 @@
-//! The step of a batch of several rows of data.
+//! The step of a batch of several samples.
 //!
 //! A sum of a batch is found by a slot of the row whose it is. Where slots lie [beside the weights](crate::optimizer::WithSlots) of the product, the line of
 //! the cache that the product reads has the slot as well: of three lines for each row named, weight, slot and factors, there are two.
@@ -46,8 +46,7 @@ pub(super) fn many_rows<
     touched.clear();
     let slots = w.slots().unwrap_or_else(|| touched.own_slots());
     let far = [is_large(&w), is_large(&v), slots.are_far()];
-    // The further the next cache, the earlier: so measured on Intel's processors, where it is
-    // further than on AMD's.
+    // A farther next cache needs an earlier prefetch (docs/notes/performance.md).
     let distance = if next_cache_is_near() { AHEAD } else { AHEAD + 1 };
     let mut losses = Losses::new();
     for row in 0..n_rows {

@@ -1,10 +1,11 @@
-//! The loop of a step of many rows of data through dense layers.
+//! The loop of a step of many samples through dense layers.
 //!
-//! The rows of a batch are made in runs, each by whoever comes first: a run's rows of data are
-//! read, and go through the row function, which adds to the run's sums of the gradients of dense
-//! parameters, and keeps what is wanted of each row. A few rows are summed in the elements' own
-//! type, and those sums in `f64`; the calling thread adds up the runs in order, in `f64`. So the
-//! bits do not depend on the number of threads, and a run's sums stay in a cache.
+//! The samples of a batch are processed in runs, each by a free thread. A run's samples are read,
+//! and go through the row function, which adds to the run's sums of the gradients of dense
+//! parameters, and keeps the requested numbers of each sample. A few samples are summed in the
+//! elements' own type, and those sums in `f64`; the calling thread adds up the runs in order, in
+//! `f64`. The bits therefore do not depend on the number of threads, and a run's sums stay in a
+//! cache.
 
 use super::reads::RowReads;
 use crate::error::Result;

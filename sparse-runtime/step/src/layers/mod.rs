@@ -1,9 +1,10 @@
-//! The loops of steps through dense layers: of one row of data each, and of many rows in one.
+//! The loops of steps through dense layers: of one sample, and of many.
 //!
-//! A row of data names rows of parameters ([reads](RowReads)), whose products, sums and copies are arrays of constant lengths.
-//! `graph!` composes this loop with a row function that it emits from the graph: arrays go through [products](product) with
-//! dense parameters and through element-wise functions to a loss, and the gradients back to what was read, which is updated.
-//! Dense parameters are updated by the row function. Of a [step of many rows](pass) gradients are summed, and kept for the update of tables.
+//! A sample names table rows ([reads](RowReads)), whose products, sums and copies are arrays of
+//! constant lengths. `graph!` composes this loop with an emitted row function: arrays go through
+//! [products](product) with dense parameters and through element-wise functions to a loss, and the
+//! gradients back to the reads, which are updated. The row function updates dense parameters. In a
+//! [step of many samples](pass) gradients are summed, and kept for the update of tables.
 
 mod many;
 mod reads;

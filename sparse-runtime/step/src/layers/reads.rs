@@ -1,4 +1,4 @@
-//! What a row of data reads of tables, and updates.
+//! Reads of tables by a sample, and their updates.
 
 use super::shared::SharedReads;
 use crate::error::Result;

@@ -1,4 +1,4 @@
-//! What a row of data reads of tables that several threads read at once.
+//! Reads of tables by samples on several threads at once.
 
 use super::reads::{Bags, Taken, add_alike};
 use crate::error::Result;

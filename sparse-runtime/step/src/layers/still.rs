@@ -1,4 +1,4 @@
-//! What a row of data reads and does not update: behind `stop_gradient`, and of parameters that are not trained.
+//! Reads without updates: behind `stop_gradient`, and of frozen parameters.
 
 use super::reads::{self, RowReads};
 use super::shared::SharedReads;

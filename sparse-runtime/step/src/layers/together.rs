@@ -1,4 +1,5 @@
-//! Several reads of one table. A row that more than one of them names has one update, by the sum of its gradients.
+//! Several reads of one table. A table row that more than one of them names has one update, by the
+//! sum of its gradients.
 
 use super::reads::{Bags, RowReads, Taken};
 use super::shared::SharedReads;

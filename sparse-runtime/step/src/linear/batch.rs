@@ -1,9 +1,10 @@
-//! The step of a batch of several rows of data: all scores, then the updates, since a batch's rows all see the weights as they were before it.
+//! The step of a batch of several samples: all scores, then the updates, since a batch's samples
+//! all see the weights before it.
 //!
-//! A row of the parameter is updated once, whatever the rule, by the sum of what it gets, which is
-//! found by a slot: steps that are small beside a weight would be rounded away one by one. Where
-//! slots lie [beside the weights](crate::optimizer::WithSlots), sums are added to soon after the
-//! scores, while the lines are at hand.
+//! A table row is updated once, under any rule, by the sum of its gradients, which is found by a
+//! slot: single steps that are small beside a weight would be rounded away. If slots lie
+//! [beside the weights](crate::optimizer::WithSlots), sums follow soon after the scores, while the
+//! lines are in the cache.
 
 #[cfg(target_arch = "x86_64")]
 use super::masked;

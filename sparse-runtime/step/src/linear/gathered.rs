@@ -1,4 +1,4 @@
-//! Steps that gather gradients in a mean. No weight changes, so that rows of data need not wait for one another.
+//! The pass that sums a mean gradient. No weight changes, so samples do not depend on each other.
 
 use super::products::sum_of_products;
 use super::rows::{prefetch_data, row_of};

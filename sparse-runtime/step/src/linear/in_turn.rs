@@ -1,4 +1,4 @@
-//! Many steps of one row of data each, in one call.
+//! Many steps of one sample each, in one call.
 
 use super::rows::{AHEAD, LINES_AHEAD, are_large, is_large, prefetch_data, row_ahead_by, row_of};
 use super::{Scratch, Width, gathered, racing, row_step, with_row_loops};

@@ -1,8 +1,11 @@
-//! Products with a parameter of one column, in vectors of entries of which a mask takes those that are meant. A branch that asks
-//! for the end of a row, or of what of it is a stage's, at every fourth entry is guessed wrong in most rows; of sixteen or eight under a mask
-//! there are as many in most. Sixteen where the processor does well at loading what lies apart, and then whole rows as well; elsewhere eight,
-//! loaded one by one, and those of a large table asked for ahead. Where sixteen are loaded, those of whole rows are asked for only in tables from
-//! `FAR_BYTES` on: loads that depend on nothing run as far ahead by themselves, since nothing here waits for a branch.
+//! Products with a parameter of one column, in masked vectors of entries. A branch on the end of a
+//! sample, or of a thread's part of it, at every fourth entry is mispredicted in most samples; with
+//! sixteen or eight entries under a mask most samples take the same number of vectors.
+//!
+//! The vectors are sixteen wide where the processor gathers well, and then whole samples use them
+//! too. Elsewhere they are eight wide, loaded one by one, with prefetches in a large table.
+//! Sixteen-wide loads of whole samples are prefetched only in tables from `FAR_BYTES` on:
+//! independent loads run as far ahead by themselves, since no branch depends on them.
 
 use super::products::HandedOn;
 use super::rows::{LINES_AHEAD, prefetch_data, row_ahead_by};

@@ -1,5 +1,5 @@
-//! Sums of gradients of a parameter of one column, of which each of several threads has some rows,
-//! and finds its entries of them by itself: [`OwnEntries`].
+//! Sums of gradients of a parameter of one column, divided among threads by table rows; each thread
+//! finds its entries by itself: [`OwnEntries`].
 
 use crate::formats::CsrView;
 use crate::kernels::own_entries::OwnEntries;
@@ -8,8 +8,8 @@ use crate::simd::{are_f32, x86};
 use sparse_core::element::{Factor, Float, Stored};
 use std::ops::Range;
 
-/// Whether [`accumulate`] sums these entries: of a batch that is still in a cache. Of larger ones it reads more, and takes a few percent longer than
-/// where rows are cut.
+/// Whether [`accumulate`] sums these entries: those of a batch that is still in a cache. It reads
+/// more than a loop over cut samples, and is slower for larger batches.
 pub(super) fn are_summed<T: Float, V: Factor<T>>(x: CsrView<'_, V>) -> bool {
     is_cached(x) && are_found::<T, V>(x)
 }
@@ -20,8 +20,8 @@ fn is_cached<V: Stored>(x: CsrView<'_, V>) -> bool {
     x.nnz().saturating_mul(size_of::<u32>() + size_of::<V>()) <= CACHED
 }
 
-/// Whether threads find these entries by themselves. Not where the processor does well at masks: on Intel's that takes as long as to go over rows that
-/// are cut.
+/// Whether threads find these entries by themselves. A processor with fast masked gathers gains
+/// nothing over cut samples.
 fn are_found<T: Float, V: Factor<T>>(x: CsrView<'_, V>) -> bool {
     (const { are_f32::<T, V>() })
         && (cfg!(test) || !x86::gathers_under_masks())

@@ -1,4 +1,4 @@
-//! The product of a csr row with a parameter, and the updates that its gradient comes to.
+//! The product of a csr row with a parameter, and the updates by its gradient.
 
 use super::Width;
 use crate::formats::{ColumnId, LANES};

@@ -1,4 +1,4 @@
-//! Steps of one row of data each, on a table that other threads update meanwhile.
+//! Hogwild: steps of one sample each, on a table that other threads update meanwhile.
 
 use super::rows::{AHEAD, prefetch_data, row_of};
 use super::{Scratch, Width, sum_of_products, with_row_loops};

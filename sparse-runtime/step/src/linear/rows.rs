@@ -1,4 +1,4 @@
-//! The rows of a batch: where each lies, and what is asked for before its turn.
+//! The samples of a batch: their bounds, and prefetches ahead of their turn.
 
 use super::Width;
 use crate::formats::{ColumnId, CsrView};
@@ -40,9 +40,10 @@ pub(crate) fn range_of<V: Stored>(x: CsrView<'_, V>, row: usize) -> Range<usize>
     x.starts()[row] as usize..x.ends()[row] as usize
 }
 
-/// Asks for entries of later rows of data. Those of rows that lie one after the other the processor foresees by itself, but not past the end of
-/// a page of 4 KiB, nor all of two arrays that are read side by side. All lines of a row: with some of them, rows of one length are read as fast,
-/// and of others slower than if nothing was asked for. Batches of one row ask for the next ones themselves.
+/// Prefetches entries of later samples. The hardware prefetcher follows consecutive samples, but
+/// not past the end of a 4 KiB page, nor all of two arrays that are read side by side. All lines of
+/// a sample are prefetched: only some of them would make samples of varying length slower than no
+/// prefetch. Batches of one sample prefetch the next ones themselves.
 #[inline(always)]
 pub(crate) fn prefetch_data<V: Stored, I: ColumnId>(x: CsrView<'_, V>, ids: &[I], row: usize) {
     let (starts, ends) = (x.starts(), x.ends());
@@ -56,7 +57,7 @@ pub(crate) fn prefetch_data<V: Stored, I: ColumnId>(x: CsrView<'_, V>, ids: &[I]
     }
 }
 
-/// Entries between asking for one and reading it, where rows of data lie one after the other: a page.
+/// Entries between prefetching and reading one, for consecutive samples: a page.
 pub(crate) const ENTRIES_AHEAD: usize = 1024;
 
 /// Rows of data between asking for one that lies anywhere and reading it.

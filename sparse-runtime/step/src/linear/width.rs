@@ -1,4 +1,5 @@
-//! The elements of a row that a loop goes over: a constant of the model's source, or a number that the model has.
+//! The width of a table row in a loop: a constant of the model's source, or a number that the model
+//! has.
 
 use sparse_core::element::Float;
 

@@ -1,6 +1,6 @@
-//! The step of a large batch on two threads, with the bits of one: rows of data are read by whoever
-//! comes first; then one thread sums what each table gets, in the order of the batch, while nobody
-//! writes a row; and then each updates its tables.
+//! The step of a large batch on two threads, with the bits of one. Free threads read samples; then
+//! one thread sums the gradients of each table, in the order of the batch, while no row is written;
+//! and then each updates its tables.
 
 use super::visitors::{Ask, Read, Sizes, SumOwn};
 use super::{Reads, Rows, Tables, named};

@@ -1,8 +1,9 @@
-//! The loop of a fused step whose rows of data name rows of parameters by ids: matrix factorization and its kin.
+//! The loop of a fused step whose samples name table rows by ids: matrix factorization and its kin.
 //!
-//! A row of data reads some numbers: elements that ids name, and inner products of two rows that ids name. `graph!` composes
-//! this loop with a row function that it emits from the graph, which makes of these numbers a loss and the gradients with
-//! respect to each. The gradient of an inner product ⟨p, q⟩ with respect to p is q, and with respect to q it is p.
+//! A sample reads some numbers: elements that ids name, and inner products of two table rows that
+//! ids name. `graph!` composes this loop with an emitted row function, which turns these numbers
+//! into a loss and the gradients by each. The gradient of an inner product ⟨p, q⟩ by p is q, and by
+//! q it is p.
 
 #[cfg(test)]
 mod accuracy;

@@ -1,4 +1,4 @@
-//! What is done with the numbers of a row of data.
+//! Visitors of the numbers of a sample: reads, gradients, updates.
 
 use super::{Reads, Visitor};
 use crate::linear::Width;

@@ -1,5 +1,5 @@
-//! What code emitted by `graph!` calls beside kernels: checks of a batch, and small conveniences. Not part of
-//! the public interface.
+//! Support for code emitted by `graph!`, beside kernels: checks of a batch, and small conveniences.
+//! Not part of the public interface.
 
 pub mod plan;
 

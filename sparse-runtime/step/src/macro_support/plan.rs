@@ -1,5 +1,5 @@
-//! What the constant `PLAN` of a model is written with: one function a kind of value, and the variants under their own
-//! names. All of it is the table of [`sparse_core::inspect`].
+//! Constructors for the constant `PLAN` of a model: one function a kind of value, and the variants
+//! under their own names. All of it is the table of [`sparse_core::inspect`].
 
 pub use core::option::Option::{None, Some};
 pub use sparse_core::inspect::Extent::{Constant, Named};

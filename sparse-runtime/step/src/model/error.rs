@@ -1,4 +1,4 @@
-//! What can be wrong between a model and a batch.
+//! Errors between a model and a batch.
 
 use crate::formats::{IdsView, Shape};
 use sparse_core::storage::ElementType;

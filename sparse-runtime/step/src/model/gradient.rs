@@ -1,4 +1,4 @@
-//! The gradient of a parameter, whichever storage type it has.
+//! The gradient of a parameter, of either storage type.
 
 use crate::error::Result;
 use crate::formats::{Dense, RowSparse, RowSparseView};

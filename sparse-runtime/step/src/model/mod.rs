@@ -1,4 +1,5 @@
-//! What `graph!` emits for a model, as a trait: the one interface between the compiler and the training library.
+//! The trait `Model`, which `graph!` implements: the one interface between the compiler and the
+//! training library.
 
 mod dims;
 mod error;

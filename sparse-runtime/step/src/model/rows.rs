@@ -1,4 +1,4 @@
-//! Which rows of a parameter a batch reads and writes, known before a step runs.
+//! The table rows that a batch reads and writes, known before a step runs.
 
 use super::{Extent, Model, ModelError};
 use crate::error::Result;

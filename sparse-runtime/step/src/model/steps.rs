@@ -1,4 +1,4 @@
-//! What several steps of one call came to.
+//! The totals of several steps of one call.
 
 /// The steps that [`Model::train_rows`](super::Model::train_rows) made, each of one row.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -1,4 +1,4 @@
-//! Whole gradients applied to a parameter: what graphs use whose step is not fused.
+//! Updates of a parameter by a complete gradient, for graphs whose step is not fused.
 
 use super::dense_steps::{add_all, update_all};
 use super::error::OptimizerError;

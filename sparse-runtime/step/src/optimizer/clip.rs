@@ -1,4 +1,4 @@
-//! Gradients of several parameters made shorter together.
+//! Clipping of the gradients of several parameters by their common norm.
 
 use crate::error::Result;
 use crate::model::{GradientMut, Model, gradient};

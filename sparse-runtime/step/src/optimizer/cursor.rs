@@ -1,4 +1,4 @@
-//! The rows of a parameter as the innermost loops see them.
+//! Row cursors: table rows for the innermost loops.
 
 use super::memory::Places;
 use super::rows::{StateOf, StepOf, UpdateKind, on_weight};

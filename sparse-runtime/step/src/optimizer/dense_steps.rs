@@ -1,4 +1,4 @@
-//! Parameters with dense gradients during several steps of one call.
+//! Dense-gradient parameters during several steps of one call.
 
 use super::cursor::by_row;
 use super::error::OptimizerError;

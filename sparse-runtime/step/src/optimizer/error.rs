@@ -1,4 +1,4 @@
-//! What can be wrong with an update.
+//! Errors of updates.
 
 use crate::formats::Shape;
 

@@ -1,4 +1,4 @@
-//! Bringing whole tables up to date.
+//! Flushes: the catch-up of whole tables.
 
 use super::cursor::RowCursor;
 use super::error::OptimizerError;

@@ -1,4 +1,4 @@
-//! Rows that most rows of data name.
+//! Hot rows: table rows that most samples name.
 
 /// The rows that threads keep copies of, each in a slot that its number leads to.
 #[derive(Clone, Debug, Default)]

@@ -1,4 +1,4 @@
-//! What idle steps do to rows, and updates that begin with one.
+//! Idle steps of table rows, and updates that begin with one.
 
 use super::cursor::RowCursor;
 use super::rows::{IdleOf, StateOf, StepOf, UpdateKind, on_weight};

@@ -1,4 +1,4 @@
-//! Which weights an updater is for, and which it can start from.
+//! Checks of an updater against a model, and of its initial weights.
 
 use super::error::OptimizerError;
 use super::memory::Weights;

@@ -1,4 +1,4 @@
-//! Up to which step each row of a parameter is settled, wherever that lies.
+//! The last step of each table row, beside its weights or in an array.
 
 use crate::prefetch::prefetch_at;
 use std::marker::PhantomData;

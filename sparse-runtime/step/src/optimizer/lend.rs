@@ -1,4 +1,4 @@
-//! Lending the rows of parameters to a step.
+//! Loans of the table rows of parameters to a step.
 
 use super::error::OptimizerError;
 use super::last_steps::LastSteps;

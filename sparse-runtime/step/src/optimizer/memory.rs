@@ -1,4 +1,4 @@
-//! Where the weights and states of a parameter's rows lie during a step.
+//! The memory of weights and states of table rows during a step.
 
 use super::accumulator::Slots;
 use super::last_steps::LastSteps;

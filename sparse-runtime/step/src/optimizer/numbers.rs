@@ -1,4 +1,4 @@
-//! Numbers that several threads load and store at once: relaxed atomic operations, which compile to plain moves.
+//! Atomic numbers for Hogwild: relaxed loads and stores, which compile to plain moves.
 
 use sparse_core::element::Float;
 use std::mem::MaybeUninit;

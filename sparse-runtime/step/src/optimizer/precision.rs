@@ -1,4 +1,4 @@
-//! Steps that are rounded away, and states that are not finite.
+//! Detection of steps that are rounded away, and of states that are not finite.
 
 use super::rows::{IdleOf, StateOf, StepOf, on_weight};
 use super::updater::{Record, Updater};

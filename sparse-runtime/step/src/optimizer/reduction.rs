@@ -1,4 +1,4 @@
-//! Rules that correct gradients: what their steps are for, and the mean gradient.
+//! Variance reduction: the purpose of steps of rules that correct gradients, and the mean gradient.
 
 use super::memory::Weights;
 use super::rows::StateOf;

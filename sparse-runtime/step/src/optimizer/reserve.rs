@@ -1,4 +1,4 @@
-//! Memory for the states of a rule, asked for before the first step.
+//! Memory for the states of a rule, checked before the first step.
 
 use super::error::OptimizerError;
 use super::memory::states_of_row;

@@ -1,4 +1,4 @@
-//! A step's access to the rows of one parameter: what fused loops call for every non-zero.
+//! A step's access to the rows of one parameter, for every non-zero of fused loops.
 
 use super::accumulator::{RowAccumulator, Slots};
 use super::cursor::RowCursor;

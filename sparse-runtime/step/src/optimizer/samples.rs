@@ -1,4 +1,4 @@
-//! What is kept for every sample by rules that correct gradients.
+//! Derivatives kept for every sample, for rules that correct gradients.
 
 use super::error::OptimizerError;
 use sparse_core::element::Float;

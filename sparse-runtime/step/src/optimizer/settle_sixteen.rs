@@ -1,5 +1,5 @@
-//! Catching up with rows of one weight along a mean, sixteen at a time: roots and quotients of
-//! sixteen numbers cost what those of one do.
+//! Catch-up of rows of one weight along a mean, sixteen at a time: roots and quotients of sixteen
+//! numbers take the time of one.
 //!
 //! Each row gets the bits that it gets by itself: a lane does what scalar code would.
 

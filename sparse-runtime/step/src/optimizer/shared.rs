@@ -1,4 +1,4 @@
-//! The rows of a parameter as several threads have them at once.
+//! The rows of a parameter, shared by several threads at once.
 
 use super::accumulator::RowAccumulator;
 use super::cursor::{ReadRows, RowCursor};

@@ -1,5 +1,6 @@
-//! Updates of rows of one weight, sixteen at a time: blocks of sixteen rows are loaded and turned into a vector of their weights and one of
-//! each state, and turned back. Of sixteen numbers a root or a quotient costs what it costs of one.
+//! Updates of rows of one weight, sixteen at a time. Blocks of sixteen rows are loaded and
+//! transposed into a vector of their weights and one of each state, and transposed back. A root or
+//! a quotient of sixteen numbers takes the time of one.
 //!
 //! Each row gets the bits of an update by itself: a lane does what scalar code would.
 

@@ -1,4 +1,4 @@
-//! What an updater must be told to go on where another one stopped, to the bit.
+//! Snapshots of an updater, from which another one continues to the bit.
 
 use super::error::OptimizerError;
 use super::reserve::check_states;

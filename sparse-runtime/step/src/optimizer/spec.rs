@@ -1,4 +1,4 @@
-//! What an updater must know about a parameter.
+//! Settings of an updater for one parameter.
 
 use crate::model::Model;
 use sparse_core::storage::Storage;

@@ -1,5 +1,5 @@
-//! The state of an updater, table by table, in shares of a table's rows: what workers that share tables keep, and what becomes of it in
-//! a checkpoint, which knows of no workers.
+//! The state of an updater, table by table, in shares of a table's rows: workers keep shares, and a
+//! checkpoint, which has no workers, joins them.
 
 use super::snapshot::{GroupSnapshot, RecordSnapshot, Snapshot};
 use super::updater::Updater;

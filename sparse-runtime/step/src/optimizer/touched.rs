@@ -1,4 +1,4 @@
-//! The rows of a table that a rule has ever touched.
+//! The set of table rows that a rule has ever touched.
 
 /// Rows, or words of rows, in one word.
 const BITS: usize = u64::BITS as usize;

@@ -1,4 +1,4 @@
-//! Where the rows of a batch are cut into parts.
+//! The cuts between the threads' parts in the samples of a batch.
 
 use crate::formats::{ColumnId, ColumnIdsView, CsrArrays, CsrView, DividedRows, LANES};
 use crate::kernels::parallel::below;

@@ -1,8 +1,8 @@
-//! A batch in parts: its rows of data for who scores them, the rows of a parameter for who updates them.
+//! The partition of a batch among threads: samples for scoring, table rows for updating.
 //!
-//! A step on several threads has the bits of one on one thread. The scores of a row of data are the work of one thread; what is
-//! summed over rows of data in their order is so by the calling thread; and the updates of a row of a parameter are the work of
-//! one thread. The rows of a thread are neighbours, so that of each row of data, which is sorted, its entries are a run.
+//! A step on several threads has the bits of one thread. One thread scores a sample. The calling
+//! thread sums over samples in their order. One thread updates a table row. The table rows of a
+//! thread are neighbours, so its entries in each sample, which is sorted, are a run.
 
 mod cuts;
 mod shares;

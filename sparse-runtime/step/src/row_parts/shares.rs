@@ -1,5 +1,5 @@
-//! How many of a batch's entries each thread has. Equal shares take unequal times where processors are not equal: where some are built to be slow,
-//! or others use what belongs to one of them as well. A step takes as long as its slowest thread.
+//! The number of a batch's entries for each thread. Equal shares take unequal times if cores differ
+//! in speed, or if another process uses one of them. A step takes as long as its slowest thread.
 
 /// The shares of some threads in all entries, 1 together.
 #[derive(Clone, Debug, Default)]

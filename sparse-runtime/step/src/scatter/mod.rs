@@ -1,9 +1,11 @@
-//! Gradients of rows, straight into the update: what a step does that is not one loop.
+//! Updates by row gradients that are never made, in steps that are not one loop.
 //!
-//! A `row_sparse` gradient is a sum of [`Terms`], rows that the batch names. Where each is named once, as in a batch of one
-//! row, it is updated at once; else the terms of a row are summed in their order, through the
-//! persistent map from rows to slots of a [`RowAccumulator`], and each row touched is updated in the order of the first touch. No ids are
-//! sorted, and no gradient is made. Of a large batch each of several threads does so for rows of its own, neighbours in the table.
+//! A `row_sparse` gradient is a sum of [`Terms`], table rows that the batch names. If each is named
+//! once, as in a batch of one sample, it is updated at once. Otherwise the terms of a row are
+//! summed in their order, through the persistent map from rows to slots of a [`RowAccumulator`],
+//! and each touched row is updated in the order of the first touch. No ids are sorted, and no
+//! gradient is made. In a large batch each of several threads does so for its own rows, neighbours
+//! in the table.
 
 mod terms;
 #[cfg(test)]

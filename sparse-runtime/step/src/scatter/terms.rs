@@ -1,4 +1,4 @@
-//! What gradients of rows are sums of.
+//! The terms of row gradients.
 
 use crate::formats::{ColumnId, CsrView, DenseView};
 use crate::kernels::embedding_bag;

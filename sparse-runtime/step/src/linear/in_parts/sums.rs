@@ -1,4 +1,5 @@
-//! The sums of one thread, of a parameter of one column: over its entries as they come, whatever row of data they are of.
+//! The sums of one thread, for a parameter of one column: over its entries in their order, of any
+//! sample.
 //!
 //! A thread has about half of a row's entries, or fewer, and how many is chance: a loop over those of one row ends where the processor does not foresee
 //! it. So ids and terms are copied, whole vectors at a time, one row's behind those of the one before, and summed in one loop over many rows.

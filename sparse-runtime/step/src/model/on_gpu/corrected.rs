@@ -1,4 +1,4 @@
-//! Where the derivatives of a batch by its scores are, which rules correct that keep those of each sample.
+//! The derivatives of a batch by its scores, for rules that correct them by those of each sample.
 
 use super::fused::{Loss, RowsLaunch, applies, computed_for, is_output, position};
 use super::program::{Place, Workspace};

@@ -1,4 +1,4 @@
-//! A model that needs what GPUs do not have is refused while it compiles.
+//! Compile-time refusal of models that need more than GPUs have.
 
 use sparse_core::inspect::{Part, PlanTable};
 

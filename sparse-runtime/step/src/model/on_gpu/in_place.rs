@@ -1,4 +1,5 @@
-//! Gradients that go into their update without being made, found in the plan of a model that is not `fuse = off`.
+//! Gradients that go into their update without being made, found in the plan of a model that is not
+//! `fuse = off`.
 
 use super::fused::{RowsLaunch, applies, is_operand, position};
 use super::program::{Place, Workspace};

@@ -1,4 +1,4 @@
-//! A plan as launches of kernels: what is computed from what, and where it is kept.
+//! A plan as launches of kernels: the operands of each value, and its memory.
 
 use super::batches::Batches;
 use super::corrected::Corrected;

@@ -1,4 +1,4 @@
-//! A training step on a GPU, asked for as a whole.
+//! A training step on a GPU, launched as a whole.
 
 use super::difference::{as_gradient, difference};
 use super::program::{Wanted, Workspace};

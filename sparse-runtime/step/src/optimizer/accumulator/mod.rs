@@ -1,4 +1,5 @@
-//! The gradient of a batch by rows: a persistent map from rows to slots, no sorting, no hashing.
+//! The gradient of a batch by table rows: a persistent map from rows to slots, no sorting, no
+//! hashing.
 //!
 //! Sums are `f64`, whatever the element: the sum of a column that a million samples share would
 //! lose the terms of the last ones in `f32`.

@@ -1,4 +1,5 @@
-//! What a step on a GPU asks of its updater, whatever the rule: so that such a step is compiled once for a model.
+//! The updater of a step on a GPU without the type of its rule, so that such a step is compiled
+//! once for a model.
 
 use super::{CudaGradient, CudaSamples, CudaTable, NamedRows, RowSums};
 use crate::device::cuda::Gpu;

@@ -1,4 +1,5 @@
-//! Derivatives that are kept for every sample, on a GPU: those of [`Samples`](crate::optimizer::Samples), whose place is the updater's.
+//! Derivatives that are kept for every sample, on a GPU: those of
+//! [`Samples`](crate::optimizer::Samples), in memory of the updater.
 
 use super::super::samples::Usage;
 use super::super::updater::Updater;

@@ -1,5 +1,6 @@
-//! Steps of parameters whose gradient is a sum over rows of the batch that name their rows, or that of the interactions of a factorization
-//! machine, without making that: the kernel that sums up what a row gets ends in the rule's recurrence.
+//! Updates by a gradient that is a sum over samples which name table rows, or that of the
+//! interactions of a factorization machine. The gradient is not made: the kernel that sums a row's
+//! gradient ends in the rule's recurrence.
 
 use super::{CudaTable, NamedRows, THREADS, Words};
 use crate::device::cuda::{Blocks, Cuda, CudaSlice, Gpu, Launch, MOST_SIDES, Unit, Word, text_of};

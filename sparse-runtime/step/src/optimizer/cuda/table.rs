@@ -1,4 +1,4 @@
-//! A parameter on a GPU, and what updaters keep beside it.
+//! A parameter on a GPU, and the states that updaters keep beside it.
 
 use super::STATES;
 use super::norms::Norms;

@@ -1,8 +1,9 @@
-//! Rows of a table on a GPU that wait for idle steps: up to which step each is settled is kept there, as are the maps of the steps that rows may
-//! have missed. A row is settled by a kernel before another one reads it.
+//! Lazy table rows on a GPU. The GPU has the last step of each row, and the maps of the steps that
+//! rows may have missed. A kernel catches a row up before another one reads it.
 //!
-//! Maps are composed on the host, where the rule says how, into products of steps that follow one another ([`Suffixes`]): those of a new step are a
-//! few, whatever came before. The kernel composes nothing. It applies some products one after the other, in `f64`: O(log₁₆ steps) for each weight.
+//! Maps are composed on the host, where the rule knows how, into products of consecutive steps
+//! ([`Suffixes`]): a new step changes a few of them. The kernel composes nothing. It applies some
+//! products one after the other, in `f64`: O(log₁₆ steps) for each weight.
 
 use super::{CudaTable, THREADS, Words, lanes};
 use crate::device::cuda::{

@@ -1,4 +1,4 @@
-//! Rows that several threads read and update at once, without locks: Hogwild.
+//! Hogwild: table rows that several threads read and update at once, without locks.
 //!
 //! Every access to what threads share is a relaxed atomic load or store of one number, which compiles to a plain move. So no thread sees
 //! half a number, and what another one adds meanwhile may be lost. Rows that most rows of data name would go from cache to cache with

@@ -1,4 +1,4 @@
-//! Scores that are read of rows which ids name, matrix factorization and its kin: what the plan has found.
+//! Scores of table rows that ids name, as in matrix factorization: found in the plan.
 
 use super::super::program::Place;
 use super::{Beside, Loss, Sum, applies, position};

@@ -1,4 +1,4 @@
-//! How a row of each value is computed, as far as that is known.
+//! The known computation of a row of each value.
 
 use super::super::super::program::Place;
 use super::super::{Loss, applies, is_operand, is_output, position};
