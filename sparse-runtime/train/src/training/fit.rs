@@ -2,7 +2,7 @@
 
 use super::checkpoint::Run;
 use super::checkpoint::run::{compare_settings, load_run_if};
-use super::evaluation::Evaluation;
+use super::evaluation::EvaluatedOn;
 use super::measure::Measure;
 use super::report::{EpochReport, FitReport, ScoreReport};
 use super::score::{predict, score};
@@ -30,9 +30,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     /// the steps so far left them.
     pub fn fit<M, S>(&mut self, model: &mut M, data: &S) -> Result<FitReport>
     where
-        M: Model,
+        M: Model + EvaluatedOn<E>,
         S: DataSource<M::Element>,
-        E: Evaluation<M::Element>,
     {
         let mut updater = self.updater(model)?;
         let settings = self.plan.settings_to_save(data, None)?;
@@ -55,9 +54,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         epochs: Range<u64>,
     ) -> Result<FitReport>
     where
-        M: Model,
+        M: Model + EvaluatedOn<E>,
         S: DataSource<M::Element>,
-        E: Evaluation<M::Element>,
     {
         let position = Position { epoch: epochs.start, batch: 0 };
         let settings = self.plan.settings_to_save(data, None)?;
@@ -108,9 +106,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         path: impl AsRef<Path>,
     ) -> Result<FitReport>
     where
-        M: Model,
+        M: Model + EvaluatedOn<E>,
         S: DataSource<M::Element>,
-        E: Evaluation<M::Element>,
     {
         let path = path.as_ref();
         let mut updater = self.updater(model)?;
@@ -148,9 +145,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         data: &S,
     ) -> Result<EpochReport>
     where
-        M: Model,
+        M: Model + EvaluatedOn<E>,
         S: DataSource<M::Element>,
-        E: Evaluation<M::Element>,
     {
         let run = Run { settings: self.plan.settings_to_save(data, None)?, ..Run::default() };
         let report = self.go_on(model, updater, data, run, 1, Part::Piece)?;
@@ -169,12 +165,12 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         part: Part,
     ) -> Result<FitReport>
     where
-        M: Model,
+        M: Model + EvaluatedOn<E>,
         S: DataSource<M::Element>,
-        E: Evaluation<M::Element>,
     {
         let mut steps = StepsBy::new(&self.rule, updater);
-        self.plan.go_on(&self.evaluation, model, &mut steps, data, run, end, part)
+        let evaluation = M::evaluation(&self.evaluation);
+        self.plan.go_on(evaluation, model, &mut steps, data, run, end, part)
     }
 
     /// The mean loss and the metrics of a model over some data.

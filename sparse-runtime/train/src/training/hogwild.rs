@@ -4,7 +4,7 @@ use super::blame::blame;
 use super::callback::{State, check_finite, parameter_reports};
 use super::checkpoint::{self, Attachments, CheckpointError};
 use super::epoch::{EpochTotals, ROWS_A_CALL, diverged};
-use super::evaluation::Evaluation;
+use super::evaluation::EvaluatedOn;
 use super::lead::{Epoch, Leader, Led};
 use super::report::FitReport;
 use super::workers::{message_of, not_started};
@@ -119,13 +119,13 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         hogwild: Hogwild,
     ) -> Result<FitReport>
     where
-        M: Model + Send,
+        M: Model + EvaluatedOn<E> + Send,
         S: DataSource<M::Element> + Sync,
-        E: Evaluation<M::Element>,
     {
         let mut run = Run::new(self, model, data, hogwild)?;
-        self.plan.check_before_steps(&self.evaluation, model)?;
         let Trainer { evaluation, plan, .. } = self;
+        let evaluation = M::evaluation(evaluation);
+        plan.check_before_steps(evaluation, model)?;
         plan.leading(evaluation, R::NAME, Default::default(), |leader| {
             run.epochs(model, data, leader)
         })

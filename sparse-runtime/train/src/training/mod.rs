@@ -43,7 +43,7 @@ mod workers;
 pub use callback::{Callback, Moment};
 pub use epoch::{BatchHook, EpochTotals, fit_epoch, fit_from};
 pub use error::TrainError;
-pub use evaluation::{Evaluation, NoEvaluation};
+pub use evaluation::{EvaluatedOn, Evaluation, NoEvaluation};
 pub use hogwild::Hogwild;
 pub use monitor::{Monitor, ParameterReport};
 pub use predictions::{

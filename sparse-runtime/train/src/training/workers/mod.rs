@@ -6,7 +6,7 @@ mod worker;
 
 use super::checkpoint::Run;
 use super::checkpoint::run::{compare_settings, load_run_if};
-use super::evaluation::Evaluation;
+use super::evaluation::EvaluatedOn;
 use super::report::FitReport;
 use super::{TrainError, Trainer};
 use crate::data::DataSource;
@@ -69,9 +69,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         n_workers: usize,
     ) -> Result<FitReport>
     where
-        M: Model + Send,
+        M: Model + EvaluatedOn<E> + Send,
         S: DataSource<M::Element> + Sync,
-        E: Evaluation<M::Element>,
     {
         let job = self.job(model, data, None)?;
         self.on_threads(&job, model, data, n_workers)
@@ -93,9 +92,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         path: impl AsRef<Path>,
     ) -> Result<FitReport>
     where
-        M: Model + Send,
+        M: Model + EvaluatedOn<E> + Send,
         S: DataSource<M::Element> + Sync,
-        E: Evaluation<M::Element>,
     {
         let job = self.job(model, data, Some(path.as_ref()))?;
         self.on_threads(&job, model, data, n_workers)
@@ -109,9 +107,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         n_workers: usize,
     ) -> Result<FitReport>
     where
-        M: Model + Send,
+        M: Model + EvaluatedOn<E> + Send,
         S: DataSource<M::Element> + Sync,
-        E: Evaluation<M::Element>,
     {
         let mut ends = Threads::group(n_workers).map_err(StoreError::from)?.into_iter();
         let Some(own) = ends.next() else {
@@ -165,9 +162,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         communicator: C,
     ) -> Result<FitReport>
     where
-        M: Model,
+        M: Model + EvaluatedOn<E>,
         S: DataSource<M::Element>,
-        E: Evaluation<M::Element>,
         C: Communicator,
     {
         let job = self.job(model, data, None)?;
@@ -188,9 +184,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         path: impl AsRef<Path>,
     ) -> Result<FitReport>
     where
-        M: Model,
+        M: Model + EvaluatedOn<E>,
         S: DataSource<M::Element>,
-        E: Evaluation<M::Element>,
         C: Communicator,
     {
         let job = self.job(model, data, Some(path.as_ref()))?;
@@ -205,9 +200,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         communicator: C,
     ) -> Result<FitReport>
     where
-        M: Model,
+        M: Model + EvaluatedOn<E>,
         S: DataSource<M::Element>,
-        E: Evaluation<M::Element>,
         C: Communicator,
     {
         match communicator.rank() {
@@ -280,13 +274,13 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         communicator: C,
     ) -> Result<FitReport>
     where
-        M: Model,
+        M: Model + EvaluatedOn<E>,
         S: DataSource<M::Element>,
-        E: Evaluation<M::Element>,
         C: Communicator,
     {
-        self.plan.check_before_steps(&self.evaluation, model)?;
         let Trainer { evaluation, plan, .. } = self;
+        let evaluation = M::evaluation(evaluation);
+        plan.check_before_steps(evaluation, model)?;
         plan.leading(evaluation, R::NAME, job.begun.clone(), |leader| {
             job.run(model, data, communicator, Some(leader))
         })
