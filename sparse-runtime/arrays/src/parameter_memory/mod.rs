@@ -2,6 +2,8 @@
 
 mod aligned;
 mod blocks;
+mod runs_in_use;
+mod states;
 mod tenant;
 mod zeros;
 
@@ -9,9 +11,11 @@ pub use zeros::Norms;
 
 pub(crate) use aligned::Aligned;
 pub(crate) use blocks::{Layout, StatesMut};
+pub(crate) use runs_in_use::{RecordId, Recorder, Run};
 pub(crate) use tenant::{Owner, Tenant};
 
 use blocks::Blocks;
+use runs_in_use::RunsInUse;
 use sparse_core::element::Element;
 use std::fmt;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -40,6 +44,7 @@ pub struct Table<T: Element> {
     /// Whether the weights in `blocks` are the newest: then `values` is unset or equal to them.
     blocks_count: bool,
     written: Written,
+    runs_in_use: RunsInUse,
     /// The entries of batches that [asked](Self::slots_pay) since the form was last changed for slots.
     entries: usize,
     /// Whether it ever was.
@@ -75,6 +80,7 @@ impl<T: Element> Table<T> {
             parked: Vec::new(),
             blocks_count: false,
             written: Written::Nobody,
+            runs_in_use: RunsInUse::of_zeros(),
             entries: 0,
             had_slots: false,
             identity: Tenant::default(),
@@ -109,6 +115,7 @@ impl<T: Element> Table<T> {
         debug_assert_eq!(values.len(), n_rows * row_size);
         let mut table = Table::zeros(0, row_size);
         (table.n_rows, table.values, table.written) = (n_rows, values.into(), Written::Freely);
+        table.runs_in_use = RunsInUse::unknown();
         table
     }
 
@@ -157,13 +164,15 @@ impl<T: Element> Table<T> {
         if !matches!(self.written, Written::Freely) {
             self.written = Written::Freely;
         }
+        self.runs_in_use.note_write(Recorder::NONE);
         self.newest_values()
     }
 
-    /// [`values_mut`](Self::values_mut), for an updater to write.
+    /// [`values_mut`](Self::values_mut), for an updater to write, which adds the rows to a record.
     #[inline(always)]
-    pub(crate) fn values_mut_by(&mut self, tenant: &Tenant) -> &mut [T] {
+    pub(crate) fn values_mut_by(&mut self, tenant: &Tenant, recorder: Recorder) -> &mut [T] {
         self.note_writer(tenant);
+        self.runs_in_use.note_write(recorder);
         self.newest_values()
     }
 
@@ -187,6 +196,17 @@ impl<T: Element> Table<T> {
             Written::By(writer) => writer.is(tenant),
             Written::Freely => false,
         }
+    }
+
+    /// Takes what a record has, as ascending runs: then norms cost what these rows do, until the next write. Nothing where
+    /// rows were written that the record does not have. O(runs).
+    pub(crate) fn set_recorded(&mut self, recorder: Recorder, recorded: impl Iterator<Item = Run>) {
+        self.runs_in_use.set_recorded(recorder, self.n_rows, recorded);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn known_runs(&self) -> Option<&[Run]> {
+        self.runs_in_use.known()
     }
 
     #[inline(always)]
@@ -243,13 +263,26 @@ impl<T: Element> Table<T> {
         values
     }
 
-    /// The rows as blocks with the tenant's states, `n_states` a row, zero at first. O(1), after a change of form or tenant O(values).
+    /// The rows as blocks with the tenant's states, `n_states` a row, zero at first, to be written by the tenant, which adds the rows to a record. O(1),
+    /// after a change of form or tenant O(values).
     #[inline(always)]
-    pub(crate) fn blocks<S: Copy>(&mut self, tenant: &Tenant, n_states: usize) -> *mut u8 {
+    pub(crate) fn blocks<S: Copy>(
+        &mut self,
+        tenant: &Tenant,
+        recorder: Recorder,
+        n_states: usize,
+    ) -> *mut u8 {
+        self.turn_into_blocks::<S>(tenant, n_states);
+        self.runs_in_use.note_write(recorder);
+        self.blocks.as_mut().map_or(std::ptr::null_mut(), Blocks::as_mut_ptr)
+    }
+
+    /// Gives the rows the form of [`blocks`](Self::blocks), with the same weights. O(1), after a change of form or tenant O(values).
+    #[inline(always)]
+    pub(crate) fn turn_into_blocks<S: Copy>(&mut self, tenant: &Tenant, n_states: usize) {
         if !self.are_blocks_of(tenant, n_states, false) {
             self.make_blocks(Layout::of::<T, S>(self.row_size, n_states), tenant);
         }
-        self.blocks.as_mut().map_or(std::ptr::null_mut(), Blocks::as_mut_ptr)
     }
 
     /// The same with a slot a row, and the first of `count` slots that no row has, fewer than 2³¹.
@@ -257,12 +290,14 @@ impl<T: Element> Table<T> {
     pub(crate) fn blocks_with_slots<S: Copy>(
         &mut self,
         tenant: &Tenant,
+        recorder: Recorder,
         n_states: usize,
         count: u32,
     ) -> (*mut u8, u32) {
         if !self.are_blocks_of(tenant, n_states, true) {
             self.make_blocks(Layout::with_slots::<T, S>(self.row_size, n_states), tenant);
         }
+        self.runs_in_use.note_write(recorder);
         let n_rows = self.n_rows;
         self.blocks.as_mut().map_or((std::ptr::null_mut(), 1), |blocks| {
             let first = blocks.take_slots(n_rows, count);
@@ -385,87 +420,6 @@ impl<T: Element> Table<T> {
         self.blocks_count = true;
         self.note_writer(tenant);
     }
-
-    /// Forgets the states that an updater keeps here.
-    pub(crate) fn forget(&mut self, tenant: &Tenant) {
-        if self.blocks.as_ref().is_some_and(|blocks| blocks.belong_to(tenant)) {
-            self.values();
-            self.blocks_count = false;
-            self.blocks = None;
-        }
-        self.parked.retain(|blocks| !blocks.belong_to(tenant));
-    }
-
-    /// The states that an updater keeps here, row major; nothing where it keeps none. O(values).
-    pub(crate) fn states_of<S: Copy>(&self, tenant: &Tenant) -> Vec<S> {
-        let mut states = Vec::new();
-        self.visit_states(tenant, |row| states.extend_from_slice(row));
-        states
-    }
-
-    /// Calls `visit` with the states that an updater keeps beside each row, in order; not at all where it keeps none.
-    pub(crate) fn visit_states<S: Copy>(&self, tenant: &Tenant, mut visit: impl FnMut(&[S])) {
-        if let Some(blocks) = self.blocks_of(tenant) {
-            (0..self.n_rows).for_each(|row| visit(blocks.states(row)));
-        }
-    }
-
-    /// The states that an updater keeps beside one row, and up to which step the row is settled
-    /// where that lies here; `None` where the updater keeps none.
-    pub(crate) fn row_of<S: Copy>(
-        &self,
-        tenant: &Tenant,
-        row: usize,
-    ) -> Option<(&[S], Option<u32>)> {
-        self.blocks_of(tenant).map(|blocks| (blocks.states(row), blocks.last(row)))
-    }
-
-    /// Replaces the states that an updater keeps here, row major. Nothing where it keeps none. O(states given).
-    pub(crate) fn set_states<S: Copy>(&mut self, tenant: &Tenant, states: &[S]) {
-        let blocks = self.blocks.iter_mut().chain(&mut self.parked);
-        let mine = blocks.into_iter().find(|blocks| blocks.belong_to(tenant));
-        if let Some(blocks) = mine {
-            let n_states = blocks.layout().n_states.max(1);
-            for (row, states) in states.chunks_exact(n_states).enumerate().take(self.n_rows) {
-                blocks.states_mut(row).copy_from_slice(states);
-            }
-        }
-    }
-
-    /// The rows with what an updater keeps in them, where it keeps something.
-    pub(crate) fn blocks_of_mut(&mut self, tenant: &Tenant) -> Option<&mut Blocks> {
-        self.blocks.iter_mut().chain(&mut self.parked).find(|blocks| blocks.belong_to(tenant))
-    }
-
-    /// Calls `visit` with the step up to which each row is settled, in order, as an updater keeps it here; not at all where it does not.
-    pub(crate) fn visit_last(&self, tenant: &Tenant, visit: impl FnMut(u32)) {
-        if let Some(blocks) = self.blocks_of(tenant) {
-            (0..self.n_rows).filter_map(|row| blocks.last(row)).for_each(visit);
-        }
-    }
-
-    /// Replaces what [`visit_last`](Self::visit_last) visits. Memory that nobody has written is left alone where it says the same.
-    pub(crate) fn set_last(&mut self, tenant: &Tenant, last: &[u32]) {
-        let n_rows = self.n_rows;
-        if let Some(blocks) = self.blocks_of_mut(tenant) {
-            for (row, last) in last.iter().enumerate().take(n_rows) {
-                if blocks.last(row) != Some(*last)
-                    && let Some(place) = blocks.last_mut(row)
-                {
-                    *place = *last;
-                }
-            }
-        }
-    }
-
-    /// Whether an updater keeps something here.
-    pub(crate) fn is_of(&self, tenant: &Tenant) -> bool {
-        self.blocks_of(tenant).is_some()
-    }
-
-    fn blocks_of(&self, tenant: &Tenant) -> Option<&Blocks> {
-        self.blocks.iter().chain(&self.parked).find(|blocks| blocks.belong_to(tenant))
-    }
 }
 
 impl<T: Element> Clone for Table<T> {
@@ -479,6 +433,7 @@ impl<T: Element> Clone for Table<T> {
             parked: self.parked.clone(),
             blocks_count: self.blocks_count,
             written: self.written.clone(),
+            runs_in_use: self.runs_in_use.clone(),
             entries: self.entries,
             had_slots: self.had_slots,
             identity: self.identity.clone(),

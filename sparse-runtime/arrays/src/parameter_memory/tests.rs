@@ -12,7 +12,7 @@ fn write(table: &mut Table<f32>, tenant: &Tenant, row: usize, change: f32, state
     assert!(row < table.n_rows());
     let n_states = table.row_size();
     let layout = Layout::of::<f32, State>(table.row_size(), n_states);
-    let base = table.blocks::<State>(tenant, n_states);
+    let base = table.blocks::<State>(tenant, Recorder::NONE, n_states);
     // SAFETY: the row is one of the table's, the layout that of its blocks.
     unsafe {
         *base.add(row * layout.stride).cast::<f32>() += change;
@@ -66,7 +66,7 @@ fn tables_without_elements() {
     let tenant = Tenant::default();
     for (n_rows, row_size) in [(0, 3), (3, 0)] {
         let mut table = Table::<f32>::zeros(n_rows, row_size);
-        table.blocks::<State>(&tenant, row_size);
+        table.blocks::<State>(&tenant, Recorder::NONE, row_size);
         assert!(table.is_empty() && table.values().is_empty() && table.values_mut().is_empty());
         assert!(table.states_of::<State>(&tenant).is_empty());
     }
@@ -93,7 +93,7 @@ fn blocks_of_zeros_do_not_touch_their_memory() {
 fn give_slot(table: &mut Table<f32>, tenant: &Tenant, n_states: usize, row: usize) -> (u32, u32) {
     assert!(row < table.n_rows());
     let layout = Layout::with_slots::<f32, State>(1, n_states);
-    let (base, first) = table.blocks_with_slots::<State>(tenant, n_states, 1);
+    let (base, first) = table.blocks_with_slots::<State>(tenant, Recorder::NONE, n_states, 1);
     // SAFETY: the row is one of the table's, the layout that of its blocks.
     let slot = unsafe { &mut *base.add(row * layout.stride + layout.slot.unwrap()).cast::<u32>() };
     let before = std::mem::replace(slot, first);

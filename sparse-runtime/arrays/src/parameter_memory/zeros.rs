@@ -33,8 +33,11 @@ pub(super) fn are_zero<T: Copy>(numbers: &[T]) -> bool {
 }
 
 impl<T: Element> Table<T> {
-    /// Calls `visit` with the number and the weights of each row in which some bit is not zero, in order. Rows that nobody has written are passed over
-    /// 64 at a time, at the speed of memory, and stay unmapped; a table that a step has written is read as it lies.
+    /// Calls `visit` with the number and the weights of each row in which some bit is not zero, in order.
+    ///
+    /// O(rows in use), as long as the table knows them: since it was made, since the last such pass, and after an epoch under a rule that
+    /// catches up with idle rows. After any other write one pass looks at all rows, 64 at a time at the speed of memory. Rows that nobody has written
+    /// stay unmapped.
     ///
     /// ```
     /// use sparse_runtime::table::Table;
@@ -48,6 +51,33 @@ impl<T: Element> Table<T> {
         if self.row_size == 0 {
             return;
         }
+        let Some(known) = self.runs_in_use.known() else {
+            let mut finding = self.runs_in_use.finding(self.n_rows);
+            self.look_at_all(|row, weights| {
+                finding.add(row);
+                visit(row, weights);
+            });
+            return finding.end();
+        };
+        let mut visit_row = |row: usize, weights: &[T]| {
+            if !are_zero(weights) {
+                visit(row, weights);
+            }
+        };
+        match (self.values.get(), &self.blocks) {
+            (None, Some(blocks)) => known.iter().for_each(|run| {
+                run.for_each_row(|row| visit_row(row, blocks.row(row, self.row_size)));
+            }),
+            _ => {
+                let values = self.values();
+                let weights = |row: usize| &values[row * self.row_size..(row + 1) * self.row_size];
+                known.iter().for_each(|run| run.for_each_row(|row| visit_row(row, weights(row))));
+            }
+        }
+    }
+
+    /// [`for_each_written_row`](Self::for_each_written_row) at the cost of all rows.
+    fn look_at_all(&self, mut visit: impl FnMut(usize, &[T])) {
         let mut visit_row = |row: usize, weights: &[T]| {
             if !are_zero(weights) {
                 visit(row, weights);
@@ -75,7 +105,7 @@ impl<T: Element> Table<T> {
 }
 
 impl<T: Float> Table<T> {
-    /// Norms of the weights, which cost what the rows do that somebody has written: see [`for_each_written_row`](Self::for_each_written_row).
+    /// Norms of the weights, at the cost of [`for_each_written_row`](Self::for_each_written_row).
     ///
     /// ```
     /// use sparse_runtime::table::Table;

@@ -4,12 +4,13 @@ use super::cursor::RowCursor;
 use super::error::OptimizerError;
 use super::last_steps::LastSteps;
 use super::memory::{Memory, Weights};
+use super::missed::Missed;
 use super::rows::{Beside, General, IdleOf, StateOf, UpdateKind, WithSlots, on_weight};
-use super::settling::Missed;
 use super::touched::TouchedRows;
 use super::updater::{Record, Updater};
 use crate::error::Result;
 use crate::model::Model;
+use crate::parameter_memory::Recorder;
 use sparse_core::element::Float;
 use sparse_core::update_rules::{IdleMap, StateBlock, Step, UpdateRule};
 use std::marker::PhantomData;
@@ -44,6 +45,12 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             return Err(OptimizerError::OtherTable { parameter }.into());
         }
         self.settle_all(parameter, &mut weights);
+        let record = &self.parameters[parameter];
+        if let Weights::Table(table) = &mut weights
+            && record.knows_touched()
+        {
+            record.touched.tell(table);
+        }
         self.forget_history(self.parameters[parameter].group);
         Ok(())
     }
@@ -132,13 +139,17 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             && self.clock - record.base < u64::from(u32::MAX)
             && (longest.spares_fresh() || self.is_fresh_elsewhere(parameter, weights));
         let record = &mut self.parameters[parameter];
+        let recorder = match only_touched {
+            true => record.touched.recorder(),
+            false => Recorder::NONE,
+        };
         let base = std::mem::replace(&mut record.base, self.clock);
         let (n_rows, row_size) = (record.spec.n_rows, record.spec.row_size);
         let mut memory = Memory::<_, _, K>::of(
             weights.reborrow(),
             &mut record.states,
             row_size,
-            &self.tenant,
+            (&self.tenant, recorder),
             0,
         );
         let mut last = match record.counts {

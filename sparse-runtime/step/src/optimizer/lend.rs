@@ -3,12 +3,13 @@
 use super::error::OptimizerError;
 use super::last_steps::LastSteps;
 use super::memory::{Memory, Weights, states_of_row};
+use super::missed::Missed;
 use super::racing::not_shared;
 use super::rows::{IdleOf, RowUpdater, StateOf, StepOf, UpdateKind, WithSlots};
-use super::settling::{Missed, Settling};
+use super::settling::Settling;
 use super::updater::{Begun, GroupOf, Record, Updater};
 use crate::error::Result;
-use crate::parameter_memory::{Table, Tenant};
+use crate::parameter_memory::{Recorder, Table, Tenant};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{IdleMap, LazyUpdate, StateBlock, Step, UpdateRule};
@@ -57,7 +58,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// The blocks of a table with this updater's states, zeros at first; `None` where the rule keeps none.
     pub(super) fn blocks_of(&self, parameter: usize, table: &mut Table<T>) -> Option<*mut u8> {
         let n_states = states_of_row::<T::Accumulator, StateOf<R, T>>(table.row_size());
-        self.uses_state(parameter).then(|| table.blocks::<StateOf<R, T>>(&self.tenant, n_states))
+        let recorder = Recorder::NONE;
+        self.uses_state(parameter)
+            .then(|| table.blocks::<StateOf<R, T>>(&self.tenant, recorder, n_states))
     }
 
     /// The rows of a parameter during this step. O(1), but for the first call and for a flush after 2²⁰
@@ -340,7 +343,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         let record = &mut self.parameters[parameter];
         match weights {
             Weights::Table(table) if beside => {
-                table.blocks::<StateOf<R, T>>(&self.tenant, record.states_of_row());
+                table.turn_into_blocks::<StateOf<R, T>>(&self.tenant, record.states_of_row());
                 table.set_states(&self.tenant, &std::mem::take(&mut record.states));
                 record.beside = true;
                 if Self::has_last_beside(record) {
@@ -432,7 +435,13 @@ pub(super) fn lend<'a, R: UpdateRule, T: Float, K: UpdateKind>(
         && group.idle.changes();
     let n_rows = record.spec.n_rows;
     debug_assert!(!K::SLOTS || !record.counts, "the last step of a row lies where its slot does");
-    let mut memory = Memory::of(weights, &mut record.states, record.spec.row_size, tenant, n_slots);
+    // Rows are added as they are settled for the first time, which they are before an update.
+    let recorder = match settles && record.knows_touched() {
+        true => record.touched.recorder(),
+        false => Recorder::NONE,
+    };
+    let (states, row_size) = (&mut record.states, record.spec.row_size);
+    let mut memory = Memory::of(weights, states, row_size, (tenant, recorder), n_slots);
     // Not where the rule forgets.
     let last = match (settles || sweeps) && record.counts {
         true => memory.last_steps(&mut record.last, n_rows),

@@ -3,7 +3,7 @@
 use super::accumulator::Slots;
 use super::last_steps::LastSteps;
 use super::rows::UpdateKind;
-use crate::parameter_memory::{Layout, Table, Tenant};
+use crate::parameter_memory::{Layout, Recorder, Table, Tenant};
 use sparse_core::element::{Element, Float};
 use sparse_core::update_rules::StateBlock;
 use std::marker::PhantomData;
@@ -128,30 +128,32 @@ impl<'a, T: Float, S: StateBlock<T::Accumulator>, K: UpdateKind> Memory<'a, T, S
     const IN_BLOCKS: bool = K::BESIDE || K::SLOTS;
 
     /// Of weights that have as many rows as `states`, unless these are empty; `K::BESIDE` and `K::SLOTS` are for tables. Of the latter there are `n_slots`, fewer
-    /// than 2³¹.
+    /// than 2³¹. Every row that is written is added to the record of `recorder`, if there is one.
     #[inline(always)]
     pub(super) fn of(
         weights: Weights<'a, T>,
         states: &'a mut [S],
         row_size: usize,
-        tenant: &Tenant,
+        (tenant, recorder): (&Tenant, Recorder),
         n_slots: u32,
     ) -> Self {
         match weights {
             Weights::Table(table) if K::SLOTS => {
                 let n_states = Self::n_states(row_size);
-                let blocks = table.blocks_with_slots::<S>(tenant, n_states, n_slots);
+                let blocks = table.blocks_with_slots::<S>(tenant, recorder, n_states, n_slots);
                 Memory::in_blocks(blocks, row_size)
             }
             Weights::Table(table) if K::BESIDE => {
-                let blocks = table.blocks::<S>(tenant, Self::n_states(row_size));
+                let blocks = table.blocks::<S>(tenant, recorder, Self::n_states(row_size));
                 Memory::in_blocks((blocks, 0), row_size)
             }
             // Nobody asks what was written by a rule that only adds.
             Weights::Table(table) if K::PLAIN => {
                 Memory::apart(table.values_mut(), states, row_size)
             }
-            Weights::Table(table) => Memory::apart(table.values_mut_by(tenant), states, row_size),
+            Weights::Table(table) => {
+                Memory::apart(table.values_mut_by(tenant, recorder), states, row_size)
+            }
             Weights::Values(values) => Memory::apart(values, states, row_size),
         }
     }

@@ -49,6 +49,7 @@ mod initial;
 mod last_steps;
 mod lend;
 mod memory;
+mod missed;
 mod norms;
 mod numbers;
 mod precision;

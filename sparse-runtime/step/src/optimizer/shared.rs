@@ -3,8 +3,9 @@
 use super::accumulator::RowAccumulator;
 use super::cursor::{ReadRows, RowCursor};
 use super::last_steps::LastSteps;
+use super::missed::{Gap, Missed};
 use super::rows::{IdleOf, RowUpdater, UpdateKind};
-use super::settling::{Gap, Missed, Settling};
+use super::settling::Settling;
 use crate::formats::ColumnId;
 use crate::prefetch::prefetch_row;
 use sparse_core::element::Float;

@@ -7,7 +7,7 @@ use super::spec::ParameterSpec;
 use super::touched::TouchedRows;
 use super::updater::{Begun, Updater};
 use crate::error::Result;
-use crate::parameter_memory::Table;
+use crate::parameter_memory::{Recorder, Table};
 use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;
 use sparse_core::update_rules::{IdleHistory, IdleMap, LazyUpdate, UpdateRule};
@@ -297,7 +297,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         table: &'t mut Table<T>,
     ) -> &'t mut [T] {
         match saved.zero_elsewhere && table.is_zero_but_for(&self.tenant) {
-            true => table.values_mut_by(&self.tenant),
+            true => table.values_mut_by(&self.tenant, Recorder::NONE),
             false => table.values_mut(),
         }
     }

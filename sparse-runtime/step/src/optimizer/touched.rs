@@ -1,5 +1,8 @@
 //! The set of table rows that a rule has ever touched.
 
+use crate::parameter_memory::{RecordId, Recorder, Run, Table};
+use sparse_core::element::Element;
+
 /// Rows, or words of rows, in one word.
 const BITS: usize = u64::BITS as usize;
 
@@ -16,6 +19,7 @@ pub(super) struct TouchedRows {
     incomplete: bool,
     /// Every row of the data that gradients are gathered over was added.
     has_all: bool,
+    id: RecordId,
 }
 
 impl TouchedRows {
@@ -62,6 +66,18 @@ impl TouchedRows {
         !self.incomplete
     }
 
+    /// Names this set to the tables that it is of. A clone has another name.
+    #[inline(always)]
+    pub(super) fn recorder(&self) -> Recorder {
+        self.id.as_recorder()
+    }
+
+    /// Tells a table which rows may not be zero, where it was written by those alone who add rows here. O(rows added + rows of the table / 4096).
+    pub(super) fn tell<T: Element>(&self, table: &mut Table<T>) {
+        let runs = bits(&self.words).map(|run| Run { run, rows: self.rows[run] });
+        table.set_recorded(self.recorder(), runs);
+    }
+
     /// Calls `visit` with each row, ascending. Inlined, so that what `visit` knows stays in registers.
     #[inline(always)]
     pub(super) fn for_each(&self, mut visit: impl FnMut(usize)) {
@@ -89,6 +105,18 @@ fn for_each_bit(words: &[u64], mut visit: impl FnMut(usize)) {
             rest &= rest - 1;
         }
     }
+}
+
+/// The number of each bit that is set.
+fn bits(words: &[u64]) -> impl Iterator<Item = usize> {
+    words.iter().enumerate().flat_map(|(index, word)| {
+        let mut rest = *word;
+        std::iter::from_fn(move || {
+            let bit = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
+            rest &= rest - 1;
+            Some(index * BITS + bit)
+        })
+    })
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod exact;
 mod initial;
+mod runs_in_use;
 
 use super::*;
 use crate::formats::RowSparse;
