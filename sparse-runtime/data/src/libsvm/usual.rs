@@ -184,6 +184,10 @@ mod vectors {
 
     impl<T: Float> Entries<'_, T> {
         /// Entries whose value is up to eight digits, or a digit, a point and one to fifteen more, perhaps with a minus in front.
+        ///
+        /// # Safety
+        ///
+        /// The processor has AVX2, BMI1 and BMI2.
         #[target_feature(enable = "avx2,bmi1,bmi2")]
         pub(super) fn decimals(&mut self, block: &[u8], mut at: usize) -> usize {
             // With so many bytes around, nothing that is looked at lies outside.
@@ -200,6 +204,10 @@ mod vectors {
     }
 
     /// Index, value and length of the entry behind the first [`BEFORE`] bytes.
+    ///
+    /// # Safety
+    ///
+    /// The processor has AVX2, BMI1 and BMI2.
     #[target_feature(enable = "avx2,bmi1,bmi2")]
     #[inline]
     fn entry<T: Float>(bytes: &Around) -> Option<(u64, T, usize)> {
@@ -222,6 +230,10 @@ mod vectors {
     }
 
     /// The bits of the bytes behind the first [`BEFORE`] that are no digits.
+    ///
+    /// # Safety
+    ///
+    /// The processor has AVX2, BMI1 and BMI2.
     #[target_feature(enable = "avx2,bmi1,bmi2")]
     #[inline]
     fn others(bytes: &Around) -> u32 {
@@ -234,6 +246,10 @@ mod vectors {
 
     /// The index, of `n` digits, the number that begins at `start`, and where it ends; `others` are the bytes from there on that are no
     /// digits.
+    ///
+    /// # Safety
+    ///
+    /// The processor has AVX2, BMI1 and BMI2.
     #[target_feature(enable = "avx2,bmi1,bmi2")]
     #[inline]
     fn number<T: Float>(
@@ -268,6 +284,10 @@ mod vectors {
 
     /// Two numbers by where they end and how many digits they have, at most eight and sixteen: the first, and the upper and lower eight
     /// digits of the second.
+    ///
+    /// # Safety
+    ///
+    /// The processor has AVX2, BMI1 and BMI2.
     #[target_feature(enable = "avx2,bmi1,bmi2")]
     #[inline]
     fn digits_before(bytes: &Around, numbers: [(usize, usize); 2]) -> (u64, u64, u64) {

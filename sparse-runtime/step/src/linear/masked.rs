@@ -311,6 +311,10 @@ impl<'a> Rows<'a> {
     }
 
     /// Where the weights of eight ids lie, of what is masked a place that holds 0.
+    ///
+    /// # Safety
+    ///
+    /// The processor has AVX-512 F, VL and DQ.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512dq")]
     fn places(&self, ids: __m256i, own: u8) -> [*const f32; 8] {
@@ -403,6 +407,10 @@ impl<'a> Rows<'a> {
 }
 
 /// Adds the first four of sixteen terms to four sums, then the next.
+///
+/// # Safety
+///
+/// The processor has AVX-512 F, VL and DQ.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512dq")]
 fn add_in_turn(four: __m128, terms: __m512) -> __m128 {
@@ -413,6 +421,10 @@ fn add_in_turn(four: __m128, terms: __m512) -> __m128 {
 }
 
 /// The sum of four, in the order in which [`sum_of_products`](super::products::sum_of_products) adds them.
+///
+/// # Safety
+///
+/// The processor has AVX-512 F, VL and DQ.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512dq")]
 fn sum_of(four: __m128) -> f32 {

@@ -243,6 +243,10 @@ unsafe fn store_fours(blocks: &[*mut f32; TOGETHER], at: usize, fours: __m512) {
 }
 
 /// Four times four numbers in each quarter of the vectors, the rows of which become columns.
+///
+/// # Safety
+///
+/// The processor has AVX-512 F.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn transposed([a, b, c, d]: [__m512; 4]) -> [__m512; 4] {
@@ -256,6 +260,11 @@ fn transposed([a, b, c, d]: [__m512; 4]) -> [__m512; 4] {
     ]
 }
 
+/// Four quarters as one vector.
+///
+/// # Safety
+///
+/// The processor has AVX-512 F and DQ.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 fn join([a, b, c, d]: [__m128; 4]) -> __m512 {
@@ -263,6 +272,11 @@ fn join([a, b, c, d]: [__m128; 4]) -> __m512 {
     _mm512_insertf32x4::<3>(_mm512_insertf32x4::<2>(joined, c), d)
 }
 
+/// The quarters of a vector.
+///
+/// # Safety
+///
+/// The processor has AVX-512 F and DQ.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 fn quarters(vector: __m512) -> [__m128; 4] {

@@ -12,6 +12,10 @@ pub(super) struct Numbers {
 
 impl Numbers {
     /// Where numbers lie, of what is masked the places that nobody reads, the first of which is given.
+    ///
+    /// # Safety
+    ///
+    /// The processor has AVX-512 F and VL.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl")]
     fn places(&self, ids: __m256i, own: u8, nowhere: *const f64) -> [*mut f64; 8] {
@@ -66,6 +70,10 @@ impl Target for Gathered {
 }
 
 /// Where numbers of four or eight bytes lie that ids name, and other places of what is masked.
+///
+/// # Safety
+///
+/// The processor has AVX-512 F and VL.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl")]
 pub(crate) fn places_of<N>(ids: __m256i, own: u8, first: *mut N, others: __m512i) -> [*mut N; 8] {
@@ -83,6 +91,10 @@ pub(crate) fn places_of<N>(ids: __m256i, own: u8, first: *mut N, others: __m512i
 }
 
 /// The numbers of a vector.
+///
+/// # Safety
+///
+/// The processor has AVX-512 F.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(crate) fn numbers_of(vector: __m512d) -> [f64; 8] {
