@@ -209,7 +209,8 @@ impl<'m> Moment<'m> {
     }
 
     /// Norms of the parameters, and of their gradients if they were computed; the numbers of table
-    /// rows that are not zero, and of those touched, in the order of declaration. O(values).
+    /// rows that are not zero, and of those touched, in the order of declaration. O(values), after
+    /// an epoch as [`Table::norms`](crate::parameter_memory::Table::norms).
     pub fn parameters(&self) -> Vec<ParameterReport> {
         let mut reports = self.state.parameters();
         for (report, norm) in reports.iter_mut().zip(self.gradient_norms) {

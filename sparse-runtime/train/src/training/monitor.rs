@@ -30,7 +30,8 @@ pub struct ParameterReport {
 }
 
 /// Reports norms of parameters and the rows touched after every epoch. On request it does so
-/// between batches, with norms of gradients. O(values) each time.
+/// between batches, with norms of gradients. After an epoch it costs what
+/// [`Table::norms`](crate::parameter_memory::Table::norms) does, between batches O(values).
 ///
 /// ```
 /// use sparse_core::update_rules::Sgd;
