@@ -267,7 +267,7 @@ fn pattern(graph: &Graph, id: ValueId, before: &[ValueId]) -> ValueId {
     // A copy as csr, of a `csr<unit>` with its ones, has the pattern too.
     let scalar =
         matches!(apply.operator.kind, operators::Kind::Unary(_) | operators::Kind::Binary(..))
-            || apply.operator.name == Storage::Csr.name();
+            || apply.operator.converts_to == Some(Storage::Csr);
     let sparse = || apply.operands.iter().copied().filter(|id| graph.storage(*id).is_sparse());
     // A repeated operand is stored several times.
     let alike = sparse().all(|operand| {

@@ -2,7 +2,7 @@
 
 use super::{Apply, Attributes, Graph, Kind, Place, Value, ValueId};
 use crate::formula::Formula;
-use crate::operators::{self, Operator};
+use crate::operators::{self, Operator, Placement};
 use crate::shapes::Dims;
 use crate::storage::{ElementType, Storage};
 
@@ -74,9 +74,8 @@ impl Graph {
             });
         }
         if operator.chain.is_some() && operands.len() == 1 {
-            // A stack of one has the new axis all the same.
-            return match operators::find("expand_dims").filter(|_| operator.name == "stack") {
-                Some(expand) => self.apply(expand, operands, attributes, place),
+            return match operator.chain_of_one.and_then(operators::find) {
+                Some(of_one) => self.apply(of_one, operands, attributes, place),
                 None => operands[0],
             };
         }
@@ -89,36 +88,22 @@ impl Graph {
             operands.swap(0, 1);
             operator = mirror;
         }
-        if operator.name == "transpose"
-            && let Some(inner) = self.apply_of(operands[0])
-            && inner.operator.name == "transpose"
+        if operator.placement == Placement::Transposed
+            && let Some(transposed) = self.transposed_by(operands[0])
         {
-            return inner.operands[0];
+            return transposed;
         }
-        if operator.name == "multiply" {
-            if self.constant_of(operands[0]) == Some(1.0) {
-                return operands[1];
+        for (side, neutral) in operator.neutral.iter().enumerate() {
+            if neutral.is_some() && self.constant_of(operands[side]) == *neutral {
+                return operands[1 - side];
             }
-            if self.constant_of(operands[1]) == Some(1.0) {
-                return operands[0];
-            }
-        }
-        if operator.name == "add" && self.constant_of(operands[0]) == Some(0.0) {
-            return operands[1];
-        }
-        if ["add", "subtract"].contains(&operator.name)
-            && self.constant_of(operands[1]) == Some(0.0)
-        {
-            return operands[0];
         }
         for (index, operand) in operands.iter_mut().enumerate() {
             let Some(flag) = operator.transpose_flag(index) else {
                 continue;
             };
-            if let Some(inner) = self.apply_of(*operand)
-                && inner.operator.name == "transpose"
-            {
-                *operand = inner.operands[0];
+            if let Some(transposed) = self.transposed_by(*operand) {
+                *operand = transposed;
                 attributes.flip(flag);
             }
         }
@@ -135,6 +120,12 @@ impl Graph {
             inserted: false,
             broken,
         })
+    }
+
+    /// The matrix that a value is the transpose of, if it is one.
+    fn transposed_by(&self, id: ValueId) -> Option<ValueId> {
+        let apply = self.apply_of(id)?;
+        (apply.operator.placement == Placement::Transposed).then(|| apply.operands[0])
     }
 
     /// Appends a value as it is.

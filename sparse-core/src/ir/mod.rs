@@ -260,7 +260,7 @@ impl Graph {
 
     /// The operator of a name: of the table, or declared by the user.
     pub fn operator(&self, name: &str) -> Option<&'static Operator> {
-        let declared = self.operators.iter().copied().find(|operator| operator.name == name);
+        let declared = self.operators.iter().copied().find(|operator| operator.is_called(name));
         declared.or_else(|| operators::find(name))
     }
 

@@ -45,6 +45,9 @@ pub enum RowUse {
     Bags,
     /// Each is taken as often as an id names it.
     Each,
+    /// The products of all pairs of them are summed, weighted by the values of the entries that
+    /// name them.
+    Pairwise,
     /// Something else.
     Otherwise,
 }
@@ -97,4 +100,46 @@ pub struct IdsBelow {
     pub of: &'static str,
     /// The axis of that operand.
     pub axis: i64,
+}
+
+/// A matrix product that an operator is, of its first two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MatrixProduct {
+    /// None.
+    None,
+    /// Of two matrices, each read transposed where its flag says so.
+    ByFlags,
+    /// Of a matrix and the transposed second operand, plus a bias. The operator of this name
+    /// multiplies by the second operand as it is.
+    WithTransposed(&'static str),
+    /// Of all elements of a vector with all of another.
+    Outer,
+}
+
+/// A product with a number that an operator is, and how it is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scaling {
+    /// None.
+    None,
+    /// Of its operand, with a number of its own.
+    Always,
+    /// Of the left operand, where the right one is a number.
+    ByRight,
+    /// Of an operand, where the other one is a number.
+    ByEither,
+}
+
+/// How an operator places the elements of its operands, where it computes nothing of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// In no way that has a name here.
+    Other,
+    /// One operand after the other, along `axis`.
+    Joined,
+    /// The first elements along axes, or the last with `from_end`, as many as `like` has.
+    PartLike,
+    /// Each repeated to the shape of `like`; with `mean` divided by the number of repetitions.
+    RepeatedLike,
+    /// With the two axes of a matrix exchanged.
+    Transposed,
 }

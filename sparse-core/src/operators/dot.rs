@@ -3,7 +3,9 @@
 use super::write::{
     DEFAULTS, all_rows, flag, gradient, gradient_when, rows_by, rule, storage, within_rows,
 };
-use super::{Condition, CsrPattern, Operator, ResultRows, RowNames, RowUse, Weights};
+use super::{
+    Condition, CsrPattern, MatrixProduct, Operator, ResultRows, RowNames, RowUse, Weights,
+};
 use crate::storage::Storage::Dense;
 
 pub(super) const ALL: &[&Operator] = &[&DOT, &OUTER];
@@ -23,6 +25,7 @@ const DOT: Operator = Operator {
               inner product of two vectors.",
     operands: &["lhs", "rhs"],
     is_associative: true,
+    matrix_product: MatrixProduct::ByFlags,
     attributes: &[flag("transpose_lhs"), flag("transpose_rhs"), storage("out")],
     shape: "[m, k] [k, n] -> [m, n] | [m, k] [k] -> [m] | [k] [k, n] -> [n] | [k] [k] -> []",
     storage: &[
@@ -91,6 +94,7 @@ const DOT: Operator = Operator {
 const OUTER: Operator = Operator {
     cost: "O(m · n), of a row_sparse lhs O(rows stored · n).",
     name: "outer",
+    matrix_product: MatrixProduct::Outer,
     summary: "The products of all elements of a vector with all of another.",
     operands: &["lhs", "rhs"],
     shape: "[m] [n] -> [m, n]",

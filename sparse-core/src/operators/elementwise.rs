@@ -5,7 +5,7 @@
 //! of a csr are csr, `maximum(x, 1)` and `power(x, 0)` are refused.
 
 use super::write::{DEFAULTS, gradient, no_gradient, rule};
-use super::{BinaryFamily, Condition, Kind, Operator, Rule, Weights};
+use super::{BinaryFamily, Condition, Kind, Operator, Rule, Scaling, Weights};
 
 const ZERO_STAYS: &Condition = &Condition::ZERO_STAYS;
 
@@ -103,11 +103,11 @@ const fn rules(family: BinaryFamily, mirrored: bool) -> &'static [Rule] {
     }
 }
 
-/// Rows: constant, name, family, function, gradients, and one sentence.
+/// Rows: constant, name, family, function, gradients, other columns, and one sentence.
 macro_rules! binary {
     ($($NAME:ident $name:literal $family:ident = $formula:literal, lhs = $lhs:literal, rhs = $rhs:literal,
         $(chain = $chain:literal, also = $aliases:expr,)? $(mirror = $mirror:literal,)? $(weights = $weights:ident,)?
-        $(where_stored = $stored:literal,)? $(is_sum = $is_sum:literal,)? $summary:literal;)*) => {
+        $(where_stored = $stored:literal,)? $({ $($column:ident: $value:expr),* },)? $summary:literal;)*) => {
         pub(super) const ALL: &[&Operator] = &[$(&$NAME,)* &SCATTER_DIVIDE, &STORED_POWER];
 
         $(
@@ -123,7 +123,7 @@ macro_rules! binary {
                 $(mirror: Some($mirror),)?
                 $(weights: Weights::$weights,)?
                 $(where_stored: Some($stored),)?
-                $(is_sum: $is_sum,)?
+                $($($column: $value,)*)?
                 ..DEFAULTS
             };
         )*
@@ -132,17 +132,27 @@ macro_rules! binary {
 
 binary! {
     ADD "add" Union = "x + y", lhs = "reduce_to(grad, lhs)", rhs = "reduce_to(grad, rhs)",
-        chain = "add", also = &["add_n"], is_sum = true, "The sum, element by element; a dense operand broadcasts. `a + b`, or `add(a, b, c)`.";
+        chain = "add", also = &["add_n"],
+        { is_sum: true, neutral: [Some(0.0), Some(0.0)], std_trait: Some(("Add", "add")) },
+        "The sum, element by element; a dense operand broadcasts. `a + b`, or `add(a, b, c)`.";
     SUBTRACT "subtract" Union = "x - y", lhs = "reduce_to(grad, lhs)", rhs = "reduce_to(-grad, rhs)",
+        { neutral: [None, Some(0.0)], std_trait: Some(("Sub", "sub")) },
         "The difference, element by element; a dense operand broadcasts. `a - b`.";
     MULTIPLY "multiply" Intersection = "x * y",
         lhs = "reduce_to(grad * rhs, lhs)", rhs = "reduce_to(grad * lhs, rhs)", chain = "multiply", also = &[],
         weights = BesideCsr,
+        {
+            is_product: true,
+            neutral: [Some(1.0), Some(1.0)],
+            scaling: Scaling::ByEither,
+            std_trait: Some(("Mul", "mul"))
+        },
         "The product, element by element; a dense operand broadcasts. `a * b`. A sparse operand keeps its pattern: only stored \
          elements are multiplied.";
     DIVIDE "divide" Left = "x / y",
         lhs = "reduce_to(grad / rhs, lhs)", rhs = "reduce_to(-(grad * out / rhs), rhs)",
         where_stored = "scatter_divide",
+        { scaling: Scaling::ByRight, std_trait: Some(("Div", "div")) },
         "The quotient, element by element; a dense operand broadcasts. `a / b`. A sparse dividend keeps its pattern: only stored \
          elements are divided.";
     MAXIMUM "maximum" Union = "max(x, y)",

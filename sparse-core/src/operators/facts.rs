@@ -1,9 +1,22 @@
 //! Facts of an operator that follow from its row: positions of operands, defaults, costs.
 
-use super::{Attribute, Combine, IdsBelow, Kind, Operator};
+use super::{Attribute, Combine, IdsBelow, Kind, Operator, Total};
 use crate::attributes::Attributes;
 
 impl Operator {
+    /// Whether a formula calls it by this name: its own, not an alias.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name
+    }
+
+    /// The sum or the mean that it is, over axes or over everything.
+    pub fn total(&self) -> Option<Total> {
+        match self.kind {
+            Kind::Reduction(reduction) => reduction.total(),
+            _ => None,
+        }
+    }
+
     /// The position of an operand.
     pub fn operand_index(&self, name: &str) -> Option<usize> {
         self.operands.iter().position(|operand| *operand == name)
@@ -71,5 +84,12 @@ impl Operator {
             .iter()
             .map(|attribute| attribute.name)
             .find(|flag| flag.strip_prefix("transpose_") == Some(name))
+    }
+}
+
+/// Operators are equal where their names are: a graph has no two of one name.
+impl PartialEq for Operator {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
     }
 }

@@ -48,6 +48,26 @@ pub struct Reduction {
     pub finish: &'static str,
 }
 
+impl Reduction {
+    /// The sum of the elements, or their mean, where it is one of them.
+    pub fn total(&self) -> Option<Total> {
+        match (self.map, self.combine, self.finish) {
+            ("x", Combine::Sum, "s") => Some(Total::Sum),
+            ("x", Combine::Sum, "s / n") => Some(Total::Mean),
+            _ => None,
+        }
+    }
+}
+
+/// A reduction that adds up the elements as they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Total {
+    /// Their sum.
+    Sum,
+    /// The sum divided by their number.
+    Mean,
+}
+
 /// How a reduction combines elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Combine {

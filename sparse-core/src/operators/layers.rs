@@ -6,7 +6,8 @@ use super::write::{
     storage,
 };
 use super::{
-    Condition, CsrPattern, IdsBelow, Operator, ResultRows, RowNames, RowUse, Rule, Weights,
+    Condition, CsrPattern, IdsBelow, MatrixProduct, Operator, ResultRows, RowNames, RowUse, Rule,
+    Weights,
 };
 use crate::storage::Storage::Dense;
 
@@ -24,6 +25,7 @@ pub(super) const ALL: &[&Operator] = &[
 const FULLY_CONNECTED: Operator = Operator {
     cost: "O(n · d · h) for a dense x, O(nnz · h) for a csr; h is the number of rows stored of a row_sparse weight.",
     name: "fully_connected",
+    matrix_product: MatrixProduct::WithTransposed("dot"),
     summary: "A layer of h units: x · weightᵀ, and `bias` added to every row. A unit whose row a row_sparse weight does not store gives its \
               bias. The gradient of the weight has a row for every unit: it is dense.",
     operands: &["x", "weight", "bias"],
@@ -138,7 +140,7 @@ const PAIRWISE_INTERACTION: Operator = Operator {
         gradient("v", "pairwise_interaction_gradient(x, v, grad)"),
     ],
     weights: Weights::Operands(&["v"]),
-    reads_rows: &[rows_by("v", "x", RowUse::Otherwise)],
+    reads_rows: &[rows_by("v", "x", RowUse::Pairwise)],
     ..DEFAULTS
 };
 
@@ -160,7 +162,7 @@ const PAIRWISE_INTERACTION_GRADIENT: Operator = Operator {
     reads_rows: &[rows_by("v", "x", RowUse::Otherwise)],
     result_rows: &[ResultRows::Added {
         by: RowNames::Columns("x"),
-        what: RowUse::Otherwise,
+        what: RowUse::Pairwise,
         of: "grad",
         when: None,
     }],

@@ -30,9 +30,14 @@ mod structure;
 mod unary;
 
 pub use crate::formula::{scalar, special};
-pub use columns::{CsrPattern, IdsBelow, Link, RowNames, RowUse, RowsRead, Weights};
+pub use columns::{
+    CsrPattern, IdsBelow, Link, MatrixProduct, Placement, RowNames, RowUse, RowsRead, Scaling,
+    Weights,
+};
 pub use conditions::AtZero;
-pub use kind::{BinaryFamily, Combine, DeclaredKernel, ElementLoss, Kind, LossLabel, Reduction};
+pub use kind::{
+    BinaryFamily, Combine, DeclaredKernel, ElementLoss, Kind, LossLabel, Reduction, Total,
+};
 pub use on_gpu::GpuFamily;
 pub use operator::{
     Attribute, AttributeKind, Condition, Given, Gradient, Operator, ResultRows, Rule,

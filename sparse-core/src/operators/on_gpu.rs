@@ -1,6 +1,6 @@
 //! What computes a rule on a GPU: from the operator's kind and the rule's mark, for plans, pages and the runtime alike.
 
-use super::{Kind, Operator, Rule, Signature};
+use super::{Kind, Operator, Rule, Signature, find};
 
 /// The family of kernels that a GPU has for a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +58,10 @@ impl Operator {
             Kind::Reduction(_) => GpuFamily::Reduce,
             Kind::Loss { element: Some(_), .. } => GpuFamily::MeanLoss,
             Kind::Loss { element: None, .. } => GpuFamily::MeanCrossEntropy,
-            Kind::LossGradient("softmax_cross_entropy") => GpuFamily::CrossEntropyGradient,
-            Kind::LossGradient(_) => GpuFamily::LossGradient,
+            Kind::LossGradient(loss) => match find(loss)?.kind {
+                Kind::Loss { element: None, .. } => GpuFamily::CrossEntropyGradient,
+                _ => GpuFamily::LossGradient,
+            },
             Kind::Declared(..) => return None,
         })
     }

@@ -3,7 +3,10 @@
 //! These types name each other, by the conditions under which a rule or a column applies: a condition
 //! is a function of the operator. What is computed from them is in the files beside.
 
-use super::{CsrPattern, IdsBelow, Kind, Link, RowNames, RowUse, RowsRead, Weights};
+use super::{
+    CsrPattern, IdsBelow, Kind, Link, MatrixProduct, Placement, RowNames, RowUse, RowsRead,
+    Scaling, Weights,
+};
 use crate::attributes::Attributes;
 use crate::formula::Formula;
 use crate::shapes::Substitution;
@@ -24,6 +27,8 @@ pub struct Operator {
     /// For an operator that takes any number of operands, two by two: the operator that joins the result of the first two, and then
     /// each result so far, with the next operand.
     pub chain: Option<&'static str>,
+    /// The operator that a chain of one operand is; the operand itself where there is none.
+    pub chain_of_one: Option<&'static str>,
     /// The operator that gives the same with its two operands exchanged (`less` for `greater`): a number is made the right
     /// operand by it.
     pub mirror: Option<&'static str>,
@@ -66,6 +71,21 @@ pub struct Operator {
     pub undoes_broadcasting: bool,
     /// True of the sum of its two operands.
     pub is_sum: bool,
+    /// True of the product of its two operands, element by element.
+    pub is_product: bool,
+    /// The numbers that are left out as the left and as the right operand: the result is the other
+    /// operand.
+    pub neutral: [Option<f64>; 2],
+    /// The product with a number that it is.
+    pub scaling: Scaling,
+    /// The matrix product that it is.
+    pub matrix_product: MatrixProduct,
+    /// How it places elements that it does not change.
+    pub placement: Placement,
+    /// The storage type that it converts to, whose name it has.
+    pub converts_to: Option<Storage>,
+    /// The trait of `std::ops` that stands for it in Rust, and the method of that.
+    pub std_trait: Option<(&'static str, &'static str)>,
     /// How a kernel of its own reads the rows of operands that may be row_sparse; the families read
     /// all rows.
     pub reads_rows: &'static [RowsRead],

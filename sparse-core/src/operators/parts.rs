@@ -6,7 +6,7 @@
 use super::write::{
     DEFAULTS, all_rows, axes, extents, flag, gradient, integer, list, rule, within_rows_unless,
 };
-use super::{Condition, CsrPattern, Operator, ResultRows, Rule};
+use super::{Condition, CsrPattern, Operator, Placement, ResultRows, Rule};
 
 pub(super) const ALL: &[&Operator] = &[
     &SLICE,
@@ -64,6 +64,7 @@ const SLICE_AXIS: Operator = Operator {
 const SLICE_LIKE: Operator = Operator {
     cost: "As `slice`.",
     name: "slice_like",
+    placement: Placement::PartLike,
     summary: "The first elements along some axes, or along all, as many as `like` has there; with `from_end` the last ones.",
     operands: &["x", "like"],
     attributes: &[axes("axes"), flag("from_end")],
@@ -83,6 +84,7 @@ const SLICE_LIKE: Operator = Operator {
 const CONCAT: Operator = Operator {
     cost: "O(size), of csr matrices O(rows + nnz), of row_sparse arrays O(values stored); for each operand after the second, that of the operands before it again.",
     name: "concat",
+    placement: Placement::Joined,
     summary: "Arrays one after the other along an axis.",
     operands: &["lhs", "rhs"],
     chain: Some("concat"),
@@ -112,6 +114,8 @@ const STACK: Operator = Operator {
     summary: "Arrays of one shape one after the other along a new axis, which is at the place `axis` of the result.",
     operands: &["lhs", "rhs"],
     chain: Some("stack_next"),
+    // A stack of one has the new axis all the same.
+    chain_of_one: Some("expand_dims"),
     attributes: &[integer("axis", 0)],
     shape: "stack",
     storage: &[rule("dense dense -> dense").on_gpu()],

@@ -4,7 +4,7 @@ use super::write::{
     DEFAULTS, all_rows, axes, flag, gradient, gradient_when, integer, no_gradient, rule,
     within_rows,
 };
-use super::{Combine, Condition, Kind, Operator, Reduction, ResultRows, Rule};
+use super::{Combine, Condition, Kind, Operator, Placement, Reduction, ResultRows, Rule};
 
 /// The rows of reductions: constant, name, how elements are combined, the formulas, and the gradient.
 macro_rules! reductions {
@@ -122,6 +122,7 @@ const REDUCE_TO: Operator = Operator {
 const BROADCAST_LIKE: Operator = Operator {
     cost: "O(size of the result), of a row_sparse one its stored rows.",
     name: "broadcast_like",
+    placement: Placement::RepeatedLike,
     summary: "Repeats `x` to the shape of `like`, the reduced axes put back: the gradient of a \
               reduction. With `mean`, divided by the number of repetitions. A row_sparse `x` has the rows of `like`.",
     operands: &["x", "like"],

@@ -2,12 +2,14 @@
 
 use super::write::{DEFAULTS, all_rows, gradient, rule, within_rows};
 use super::{CsrPattern, Operator};
+use crate::storage::Storage;
 
 pub(super) const ALL: &[&Operator] = &[&DENSE, &CSR, &ROW_SPARSE];
 
 const DENSE: Operator = Operator {
     cost: "O(size of the result).",
     name: "dense",
+    converts_to: Some(Storage::Dense),
     summary: "The same values, stored densely: O(rows · columns) memory.",
     storage: &[
         rule("dense -> dense").on_gpu(),
@@ -22,6 +24,7 @@ const DENSE: Operator = Operator {
 const CSR: Operator = Operator {
     cost: "O(size) of a dense operand, O(stored elements) of a sparse one.",
     name: "csr",
+    converts_to: Some(Storage::Csr),
     summary: "The same values as csr; a dense operand stores its elements other than zero. The ones of a `csr<unit>` are written out, for \
               operators that have no kernel for a pattern.",
     shape: "[m, n] -> [m, n]",
@@ -39,6 +42,7 @@ const CSR: Operator = Operator {
 const ROW_SPARSE: Operator = Operator {
     cost: "O(size) of a dense operand, O(stored elements) of a sparse one; of a csr O(non-empty rows · columns).",
     name: "row_sparse",
+    converts_to: Some(Storage::RowSparse),
     summary: "The same values as row_sparse; a dense operand stores its rows that have an element other \
               than zero.",
     storage: &[

@@ -1,7 +1,7 @@
 //! Operators that move elements and compute nothing, and normalisation along an axis.
 
 use super::write::{DEFAULTS, all_rows, gradient, integer, no_gradient, rule};
-use super::{CsrPattern, Link, Operator, ResultRows};
+use super::{CsrPattern, Link, Operator, Placement, ResultRows};
 
 pub(super) const ALL: &[&Operator] =
     &[&TRANSPOSE, &ZEROS_LIKE, &SOFTMAX, &LOG_SOFTMAX, &SOFTMAX_GRADIENT];
@@ -9,6 +9,7 @@ pub(super) const ALL: &[&Operator] =
 const TRANSPOSE: Operator = Operator {
     cost: "O(size), of a csr O(nnz + rows + columns).",
     name: "transpose",
+    placement: Placement::Transposed,
     summary: "The matrix with rows and columns exchanged. Inside `dot` it costs nothing: it becomes \
               the flag of the product.",
     shape: "[m, n] -> [n, m]",

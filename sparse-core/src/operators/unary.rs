@@ -14,7 +14,7 @@
 #![allow(clippy::approx_constant)]
 
 use super::write::{DEFAULTS, gradient, no_gradient, number, number_or, rule, surrogate};
-use super::{BinaryFamily, Condition, Kind, Link, Operator, Rule};
+use super::{BinaryFamily, Condition, Kind, Link, Operator, Rule, Scaling};
 
 pub(super) const ZERO_PRESERVING: &[Rule] = &[
     rule("dense -> dense").on_gpu(),
@@ -167,6 +167,8 @@ const NEGATIVE: Operator = Operator {
     storage: ZERO_PRESERVING,
     gradient: &[gradient("x", "-grad")],
     kind: Kind::Unary("-x"),
+    scaling: Scaling::Always,
+    std_trait: Some(("Neg", "neg")),
     ..DEFAULTS
 };
 

@@ -1,8 +1,8 @@
 //! Words in which the rows of the table are written: defaults, attributes, rules and gradients.
 
 use super::{
-    Attribute, AttributeKind, Condition, CsrPattern, Gradient, Kind, Operator, ResultRows,
-    RowNames, RowUse, RowsRead, Rule, Weights,
+    Attribute, AttributeKind, Condition, CsrPattern, Gradient, Kind, MatrixProduct, Operator,
+    Placement, ResultRows, RowNames, RowUse, RowsRead, Rule, Scaling, Weights,
 };
 
 /// The columns of a row that does not say otherwise.
@@ -12,6 +12,7 @@ pub(super) const DEFAULTS: Operator = Operator {
     operands: &["x"],
     optional: 0,
     chain: None,
+    chain_of_one: None,
     mirror: None,
     is_associative: false,
     aliases: &[],
@@ -30,6 +31,13 @@ pub(super) const DEFAULTS: Operator = Operator {
     where_stored: None,
     undoes_broadcasting: false,
     is_sum: false,
+    is_product: false,
+    neutral: [None, None],
+    scaling: Scaling::None,
+    matrix_product: MatrixProduct::None,
+    placement: Placement::Other,
+    converts_to: None,
+    std_trait: None,
     reads_rows: &[],
     result_rows: &[],
     internal: false,

@@ -19,7 +19,7 @@ pub(super) fn push_conversion(
     // One conversion serves all operators that need it.
     let same = |value: &Value| match &value.kind {
         Kind::Apply(apply) => {
-            let alike = apply.operator.name == operator.name && apply.operands == [operand];
+            let alike = apply.operator == operator && apply.operands == [operand];
             alike && value.inserted == fallback && value.name.is_none()
         }
         _ => false,

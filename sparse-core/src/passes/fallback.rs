@@ -122,8 +122,9 @@ fn from_the_right(graph: &Graph, outer: ValueId, place: Place) -> Option<String>
     let inner = graph.apply_of(inner).filter(|_| refused)?;
     let &[a, x] = &inner.operands[..] else { return None };
     let name = outer.operator.name;
-    let is_plain =
-        |apply: &Apply| apply.operator.name == name && apply.attributes.iter().next().is_none();
+    let is_plain = |apply: &Apply| {
+        apply.operator == outer.operator && apply.attributes.iter().next().is_none()
+    };
     let [a, x, w] = [a, x, w].map(|id| graph.describe(id));
     let associates = outer.operator.is_associative && is_plain(outer) && is_plain(inner);
     associates.then(|| format!("{name}({a}, {name}({x}, {w}))"))

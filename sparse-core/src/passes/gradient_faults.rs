@@ -53,7 +53,7 @@ pub(super) fn check_losses(
     for loss in &graph.losses {
         let place = graph.value(*loss).place;
         let zero = graph.apply_of(*loss).is_some_and(|apply| {
-            apply.operator.name == "multiply"
+            apply.operator.is_product
                 && apply.operands.iter().any(|operand| graph.constant_of(*operand) == Some(0.0))
         });
         let message = match graph.number_of(*loss) {

@@ -57,7 +57,7 @@ pub fn infer_storage(graph: &mut Graph) -> Vec<Diagnostic> {
 /// A conversion that the source writes, of a value that is stored so already.
 fn nothing_to_convert(graph: &Graph, value: &Value) -> Option<Diagnostic> {
     let Kind::Apply(Apply { operator, operands, .. }) = &value.kind else { return None };
-    let to: Storage = operator.name.parse().ok()?;
+    let to = operator.converts_to?;
     let operand = *operands.first()?;
     // The ones of a pattern are written out.
     let changes = graph.storage(operand) != to || graph.value(operand).element == ElementType::Unit;

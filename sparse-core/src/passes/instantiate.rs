@@ -165,7 +165,7 @@ pub(super) fn derived(
     {
         return operands[0];
     }
-    if name == "multiply"
+    if graph.operator(name).is_some_and(|operator| operator.is_product)
         && let Some(masked) = masked::product_at_pattern(graph, &operands)
     {
         let (product, like) = (masked.operands.to_vec(), masked.operands[2]);

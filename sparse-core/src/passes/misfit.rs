@@ -2,7 +2,7 @@
 
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ir::{Apply, Graph, Kind, Place};
-use crate::operators;
+use crate::operators::{self, MatrixProduct};
 use crate::shapes::{Dim, Fault, ShapeError, show};
 
 /// What to say where the operands' shapes, or an attribute, do not fit.
@@ -142,11 +142,15 @@ fn of_turned(
         return None;
     }
     let (x, w) = (graph.describe(lhs), graph.describe(rhs));
-    let turned = apply.attributes.flag("transpose_rhs");
-    let way = match apply.operator.name {
-        "dot" if turned => "leave `transpose_rhs` out".to_owned(),
-        "dot" => format!("write `dot({x}, {w}, transpose_rhs = true)`"),
-        "fully_connected" => format!("write `dot({x}, {w})`"),
+    let (operator, flag) = (apply.operator, apply.operator.transpose_flag(1));
+    let way = match (operator.matrix_product, flag) {
+        (MatrixProduct::ByFlags, Some(flag)) if apply.attributes.flag(flag) => {
+            format!("leave `{flag}` out")
+        }
+        (MatrixProduct::ByFlags, Some(flag)) => {
+            format!("write `{}({x}, {w}, {flag} = true)`", operator.name)
+        }
+        (MatrixProduct::WithTransposed(as_it_is), _) => format!("write `{as_it_is}({x}, {w})`"),
         _ => return None,
     };
     Some(format!("{way}, or declare `{w}` with the shape [{columns}, {rows}]"))

@@ -78,7 +78,7 @@ pub(super) fn request_dense(graph: &mut Graph, gradient: ValueId, operand: Value
     // A conversion passes its gradient on as it is: what is converted decides.
     let mut source = operand;
     while let Some(apply) = graph.apply_of(source)
-        && apply.operator.name.parse::<Storage>().is_ok()
+        && apply.operator.converts_to.is_some()
     {
         source = apply.operands[0];
     }

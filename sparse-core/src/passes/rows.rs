@@ -285,14 +285,6 @@ fn columns_from(graph: &Graph, id: ValueId, apply: &Apply) -> Option<Vec<ValueId
     (is_csr(&id) && !sources.is_empty() && as_wide).then_some(sources)
 }
 
-/// The ids of the batch that an operator takes rows by, or adds to rows by, one for each id.
-pub(super) fn ids_of_rows(graph: &Graph, apply: &Apply) -> Option<ValueId> {
-    let read = rows_read_as(graph, apply).map(|(_, ids, what)| (ids, what));
-    let added = || rows_added(graph, apply).map(|(ids, _, what)| (ids, what));
-    let (ids, what) = read.or_else(added)?;
-    (what == RowUse::Each).then_some(ids)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

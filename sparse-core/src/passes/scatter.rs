@@ -65,7 +65,7 @@ impl NamedRows {
             RowUse::Product => Some(NamedRows::Product { csr: by }),
             RowUse::Bags => Some(NamedRows::Bags { bags: by }),
             RowUse::Each => Some(NamedRows::Ids { ids: by }),
-            RowUse::AsTheyAre | RowUse::Otherwise => None,
+            RowUse::AsTheyAre | RowUse::Pairwise | RowUse::Otherwise => None,
         }
     }
 }

@@ -31,8 +31,8 @@ impl Library<'_> {
     /// What the passes call a declared operator: two of one name, from different modules, are two.
     fn row_name(&self, index: usize) -> String {
         let name = self.declared[index].operator.name.to_string();
-        let earlier = self.declared[..index].iter();
-        match earlier.filter(|earlier| earlier.operator.name == name).count() {
+        let earlier = self.declared[..index].iter().map(|earlier| &earlier.operator.name);
+        match earlier.filter(|earlier| **earlier == name).count() {
             0 => name,
             n => format!("{name}_{}", n + 1),
         }

@@ -31,7 +31,7 @@ fn trait_name(operator: &Operator, function: &str) -> Ident {
         name.push_str(letters.as_str());
     }
     // `dense`, `csr` and `row_sparse` name array types.
-    if operator.name.parse::<Storage>().is_ok() {
+    if operator.converts_to.is_some() {
         name.insert_str(0, "To");
     }
     ident(&name)
@@ -384,14 +384,7 @@ fn sign(
     generics: &TokenStream,
     bound: &TokenStream,
 ) -> TokenStream {
-    let (std_trait, method) = match kernel.operator.name {
-        "add" => ("Add", "add"),
-        "subtract" => ("Sub", "sub"),
-        "multiply" => ("Mul", "mul"),
-        "divide" => ("Div", "div"),
-        "negative" => ("Neg", "neg"),
-        _ => return TokenStream::new(),
-    };
+    let Some((std_trait, method)) = kernel.operator.std_trait else { return TokenStream::new() };
     if kernel.signature.condition.is_some() {
         return TokenStream::new();
     }

@@ -7,6 +7,7 @@ use crate::ir::{AttributeValue, Attributes, Graph, Kind as ValueKind, Output, Pl
 use crate::shapes::{Dim, Dims};
 use crate::storage::{ElementType, Storage};
 
+mod columns;
 mod examples;
 
 #[test]

@@ -7,6 +7,7 @@
 use super::super::scatter::{NamedRows, Scatter};
 use super::row_loop::{is_over_columns, is_scalar_function, loss_gradient};
 use crate::ir::{Apply, Graph, Kind, ValueId};
+use crate::operators::{Link, MatrixProduct, Placement, Total};
 use crate::shapes::Dim;
 use crate::storage::Storage;
 use std::collections::BTreeSet;
@@ -232,7 +233,7 @@ fn terms_of<'a>(graph: &'a Graph, sum: ValueId, inside: &mut BTreeSet<ValueId>) 
     while let Some(id) = next.pop() {
         inside.insert(id);
         match graph.apply_of(id) {
-            Some(apply) if apply.operator.name == "add" => {
+            Some(apply) if apply.operator.is_sum => {
                 next.extend(apply.operands.iter().rev());
             }
             apply => terms.extend(apply),
@@ -382,37 +383,36 @@ impl Rows<'_> {
             || format!("the gradient of `{name}` (`{}`) is none of a row", apply.operator.name);
         let of = |place: usize| apply.operands.get(place).copied().ok_or_else(refused);
         let flag = |name| apply.attributes.flag(name);
-        match apply.operator.name {
-            "dot" if flag("transpose_lhs") && !flag("transpose_rhs") => {
-                let (left, right) = (of(0)?, of(1)?);
-                let (rows, columns) = (self.columns(left)?, self.columns(right)?);
-                match self.is_parameter(parameter, &[&rows, &columns]) {
-                    true => Ok(DenseGradient::Outer(left, right)),
-                    false => Err(refused()),
-                }
+        let operator = apply.operator;
+        if operator.matrix_product == MatrixProduct::ByFlags
+            && flag("transpose_lhs")
+            && !flag("transpose_rhs")
+        {
+            let (left, right) = (of(0)?, of(1)?);
+            let (rows, columns) = (self.columns(left)?, self.columns(right)?);
+            if self.is_parameter(parameter, &[&rows, &columns]) {
+                return Ok(DenseGradient::Outer(left, right));
             }
-            "reduce_to" | "sum" => {
-                let (row, columns) = (of(0)?, self.columns(of(0)?)?);
-                let axes = apply.attributes.axes("axis").places(self.graph.shape(row).len());
-                let over_rows = apply.operator.name == "reduce_to"
-                    || axes.is_some_and(|axes| axes == [0]) && !flag("exclude");
-                if over_rows && self.is_parameter(parameter, &[&columns]) {
-                    Ok(DenseGradient::Row(row))
-                } else if apply.operator.name == "reduce_to" && self.is_parameter(parameter, &[]) {
-                    Ok(DenseGradient::Total(row))
-                } else {
-                    Err(refused())
-                }
+        } else if operator.undoes_broadcasting || operator.total() == Some(Total::Sum) {
+            let (row, columns) = (of(0)?, self.columns(of(0)?)?);
+            let axes = apply.attributes.axes("axis").places(self.graph.shape(row).len());
+            let over_rows = operator.undoes_broadcasting
+                || axes.is_some_and(|axes| axes == [0]) && !flag("exclude");
+            if over_rows && self.is_parameter(parameter, &[&columns]) {
+                return Ok(DenseGradient::Row(row));
             }
-            _ => Err(refused()),
+            if operator.undoes_broadcasting && self.is_parameter(parameter, &[]) {
+                return Ok(DenseGradient::Total(row));
+            }
         }
+        Err(refused())
     }
 
     fn computed(&self, id: ValueId, apply: &Apply) -> Result<RowComputed, String> {
         let columns = self.columns(id)?;
-        let (name, flag) = (apply.operator.name, |name| apply.attributes.flag(name));
+        let (operator, flag) = (apply.operator, |name| apply.attributes.flag(name));
         let refused = || {
-            let label = self.graph.label(id);
+            let (label, name) = (self.graph.label(id), operator.name);
             Err(format!(
                 "`{label}` (`{name}`) is not computed from rows of data and dense parameters"
             ))
@@ -428,65 +428,80 @@ impl Rows<'_> {
                 refused()
             };
         }
-        let over_columns = |axis| is_over_columns(apply, axis);
-        match (name, second) {
-            ("dot", Some(w)) if !flag("transpose_lhs") => {
-                let (inner, transposed) = (self.columns(first)?, flag("transpose_rhs"));
-                let extents = if transposed { [&columns, &inner] } else { [&inner, &columns] };
-                match self.is_parameter(w, &extents) {
-                    true => Ok(RowComputed::Product { x: first, w, transposed, bias: None }),
-                    false => refused(),
-                }
-            }
-            // Of a number a row and a vector: the gradient of a product with that.
-            ("outer", Some(w))
-                if self.columns(first)? == Dim::Size(1) && self.is_parameter(w, &[&columns]) =>
-            {
-                Ok(RowComputed::Product { x: first, w, transposed: true, bias: None })
-            }
-            ("fully_connected", Some(w)) => {
-                let (inner, bias) = (self.columns(first)?, apply.operands.get(2).copied());
-                let is_bias = |bias| self.is_parameter(bias, &[&columns]);
-                match self.is_parameter(w, &[&columns, &inner]) && bias.is_none_or(is_bias) {
-                    true => Ok(RowComputed::Product { x: first, w, transposed: true, bias }),
-                    false => refused(),
-                }
-            }
-            ("concat", Some(second)) if over_columns("axis") && self.graph.shape(id).len() == 2 => {
+        if let Some(w) = second
+            && operator.matrix_product != MatrixProduct::None
+        {
+            return self.product(apply, first, w, &columns)?.map_or_else(refused, Ok);
+        }
+        if operator.undoes_broadcasting && second.is_some() {
+            let of_first = self.columns(first)?;
+            return match columns {
+                _ if of_first == columns => Ok(RowComputed::Copy(first)),
+                Dim::Size(1) => Ok(RowComputed::Total { of: first, mean: false }),
+                _ => refused(),
+            };
+        }
+        let is_matrix = self.graph.shape(id).len() == 2;
+        match (operator.placement, second) {
+            (Placement::Joined, Some(second)) if is_over_columns(apply, "axis") && is_matrix => {
                 self.columns(first)?;
                 self.columns(second)?;
-                Ok(RowComputed::Joined(first, second))
+                return Ok(RowComputed::Joined(first, second));
             }
-            ("slice_like", Some(like)) if self.columns(like).as_ref() == Ok(&columns) => {
+            (Placement::PartLike, Some(like)) if self.columns(like).as_ref() == Ok(&columns) => {
                 self.columns(first)?;
-                Ok(RowComputed::Part { of: first, from_end: flag("from_end") })
+                return Ok(RowComputed::Part { of: first, from_end: flag("from_end") });
             }
-            ("reduce_to", Some(_)) => {
-                let of_first = self.columns(first)?;
-                match columns {
-                    _ if of_first == columns => Ok(RowComputed::Copy(first)),
-                    Dim::Size(1) => Ok(RowComputed::Total { of: first, mean: false }),
-                    _ => refused(),
-                }
+            (Placement::RepeatedLike, Some(_)) if self.columns(first)? == Dim::Size(1) => {
+                return Ok(RowComputed::Repeated { of: first, shared: flag("mean") });
             }
-            ("sum" | "mean", None)
-                if self.graph.shape(first).len() == 2
-                    && columns == Dim::Size(1)
-                    && !flag("exclude")
-                    && apply.attributes.axes("axis").places(2).is_some_and(|axes| axes == [1]) =>
-            {
-                self.columns(first)?;
-                Ok(RowComputed::Total { of: first, mean: name == "mean" })
-            }
-            ("broadcast_like", Some(_)) if self.columns(first)? == Dim::Size(1) => {
-                Ok(RowComputed::Repeated { of: first, shared: flag("mean") })
-            }
-            ("softmax", None) if over_columns("axis") && self.graph.shape(id).len() == 2 => {
-                self.columns(first)?;
-                Ok(RowComputed::Softmax(first))
-            }
-            _ => refused(),
+            _ => {}
         }
+        if let Some(total) = operator.total()
+            && self.graph.shape(first).len() == 2
+            && columns == Dim::Size(1)
+            && !flag("exclude")
+            && apply.attributes.axes("axis").places(2).is_some_and(|axes| axes == [1])
+        {
+            self.columns(first)?;
+            return Ok(RowComputed::Total { of: first, mean: total == Total::Mean });
+        }
+        if operator.link == Some(Link::Softmax) && is_over_columns(apply, "axis") && is_matrix {
+            self.columns(first)?;
+            return Ok(RowComputed::Softmax(first));
+        }
+        refused()
+    }
+
+    /// The product of rows with a dense parameter `w`; none where the parameter does not fit.
+    fn product(
+        &self,
+        apply: &Apply,
+        x: ValueId,
+        w: ValueId,
+        columns: &Dim,
+    ) -> Result<Option<RowComputed>, String> {
+        let flag = |name| apply.attributes.flag(name);
+        let (transposed, bias, fits) = match apply.operator.matrix_product {
+            MatrixProduct::ByFlags if !flag("transpose_lhs") => {
+                let (inner, transposed) = (self.columns(x)?, flag("transpose_rhs"));
+                let extents = if transposed { [columns, &inner] } else { [&inner, columns] };
+                (transposed, None, self.is_parameter(w, &extents))
+            }
+            // Of a number a row and a vector: the gradient of a product with that.
+            MatrixProduct::Outer => {
+                let is_number = self.columns(x)? == Dim::Size(1);
+                (true, None, is_number && self.is_parameter(w, &[columns]))
+            }
+            MatrixProduct::WithTransposed(_) => {
+                let (inner, bias) = (self.columns(x)?, apply.operands.get(2).copied());
+                let is_bias = |bias| self.is_parameter(bias, &[columns]);
+                let fits = self.is_parameter(w, &[columns, &inner]) && bias.is_none_or(is_bias);
+                (true, bias, fits)
+            }
+            _ => return Ok(None),
+        };
+        Ok(fits.then_some(RowComputed::Product { x, w, transposed, bias }))
     }
 
     /// Whether each element of a row of a value with so many columns, of such a rank, has its element of an operand.

@@ -2,7 +2,8 @@
 
 use super::{Term, Terms};
 use crate::ir::{Apply, Graph, Kind, ValueId};
-use crate::passes::rows::ids_of_rows;
+use crate::operators::{Placement, RowUse, Total};
+use crate::passes::rows::{rows_added, rows_read_as};
 use crate::shapes::Dim;
 use crate::storage::Storage;
 
@@ -110,12 +111,12 @@ fn inner(graph: &Graph, id: ValueId, apply: &Apply) -> Option<(LookupRead, Vec<V
     let &[products] = &apply.operands[..] else { return None };
     let (shape, of_sum) = (graph.shape(products), graph.shape(id));
     let [rows, size] = &shape[..] else { return None };
-    let of_products = graph.apply_of(products).filter(|it| it.operator.name == "multiply")?;
+    let of_products = graph.apply_of(products).filter(|it| it.operator.is_product)?;
     let &[lhs, rhs] = &of_products.operands[..] else { return None };
     let (left, right) = (row(graph, lhs)?, row(graph, rhs)?);
     // The sum over the columns is known by what it leaves.
-    let mean = apply.operator.name == "mean";
-    let over_columns = (mean || apply.operator.name == "sum") && of_sum[0] == *rows && rows != size;
+    let mean = apply.operator.total()? == Total::Mean;
+    let over_columns = of_sum[0] == *rows && rows != size;
     let apart = left.table != right.table && graph.shape(lhs) == graph.shape(rhs);
     let read = LookupRead::Inner { left, right, size: size.clone(), mean };
     (over_columns && apart).then(|| (read, vec![products, lhs, rhs]))
@@ -124,11 +125,7 @@ fn inner(graph: &Graph, id: ValueId, apply: &Apply) -> Option<(LookupRead, Vec<V
 /// The rows of a trained row_sparse parameter that a value is, one for each id.
 fn row(graph: &Graph, id: ValueId) -> Option<NamedRow> {
     let apply = graph.apply_of(id)?;
-    if !["take", "embedding"].contains(&apply.operator.name) {
-        return None;
-    }
-    let ids = ids_of_rows(graph, apply)?;
-    let table = *apply.operands.iter().find(|operand| **operand != ids)?;
+    let (table, ids, RowUse::Each) = rows_read_as(graph, apply)? else { return None };
     let trained = matches!(graph.value(table).kind, Kind::Parameter { frozen: false, .. });
     let is_vector = graph.shape(ids).len() == 1;
     (trained && is_vector && graph.storage(table) == Storage::RowSparse)
@@ -167,25 +164,28 @@ fn gradient_by(
     inside: &mut Vec<ValueId>,
 ) -> Option<ValueId> {
     let (_, gradient) = graph.gradients.iter().find(|(parameter, _)| *parameter == named.table)?;
-    let apply = graph.apply_of(*gradient).filter(|it| it.operator.name == "take_gradient")?;
-    if ids_of_rows(graph, apply)? != named.ids {
+    let added = rows_added(graph, graph.apply_of(*gradient)?)?;
+    let (ids, summed, RowUse::Each) = added else { return None };
+    if ids != named.ids {
         return None;
     }
     inside.push(*gradient);
-    let summed = apply.operands[0];
     let LookupRead::Inner { left, right, mean, .. } = read else {
         return Some(summed);
     };
     // The gradient of the inner product, or its share, in every column, times the other row.
     let other = Some(if left.table == named.table { *right } else { *left });
-    let of_summed = graph.apply_of(summed).filter(|it| it.operator.name == "multiply")?;
+    let of_summed = graph.apply_of(summed).filter(|it| it.operator.is_product)?;
     let &[lhs, rhs] = &of_summed.operands[..] else { return None };
     let wide = match (row(graph, lhs) == other, row(graph, rhs) == other) {
         (_, true) => lhs,
         (true, _) => rhs,
         _ => return None,
     };
-    let of_wide = graph.apply_of(wide).filter(|it| it.operator.name == "broadcast_like")?;
+    let of_wide = graph.apply_of(wide)?;
+    if of_wide.operator.placement != Placement::RepeatedLike {
+        return None;
+    }
     inside.extend([summed, wide]);
     (of_wide.attributes.flag("mean") == *mean).then(|| of_wide.operands[0])
 }

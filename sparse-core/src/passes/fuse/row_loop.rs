@@ -3,7 +3,8 @@
 use super::lookups::{Found, find_lookups};
 use super::{Interaction, Linear, RowLoop, Term, Terms};
 use crate::ir::{Apply, Graph, Kind, ValueId};
-use crate::operators::{self, BinaryFamily};
+use crate::operators::{self, BinaryFamily, Link, RowUse, RowsRead};
+use crate::passes::rows::{rows_added, rows_read_as};
 use crate::shapes::{Dim, Dims, place_of};
 use crate::storage::Storage;
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,35 +61,41 @@ pub(super) fn row_loop(graph: &Graph) -> Result<RowLoop, String> {
         let is_in = |values: &[ValueId], id: &ValueId| values.binary_search(id).is_ok();
         let is_backward = |id: &ValueId| *id == score_gradient || is_in(&parts.backward, id);
         let is_forward = |id: &ValueId| terms.contains(id) || is_in(&parts.forward, id);
-        match (apply.operator.name, gradient_of) {
-            ("dot", Some(parameter))
+        let operator = apply.operator;
+        match (rows_added(graph, apply), gradient_of) {
+            (Some((by, gradient, RowUse::Product)), Some(parameter))
                 if let Terms::Linear(linear) = &mut parts.terms
                     && *parameter == linear.weight
-                    && apply.operands[0] == linear.input
-                    && apply.attributes.flag("transpose_lhs") =>
+                    && by == linear.input =>
             {
-                linear.product.gradient = apply.operands[1];
+                linear.product.gradient = gradient;
             }
-            ("pairwise_interaction_gradient", Some(parameter))
+            (Some((by, gradient, RowUse::Pairwise)), Some(parameter))
                 if let Terms::Linear(Linear { input, interaction: Some(term), .. }) =
                     &mut parts.terms
                     && term.factors == *parameter
-                    && apply.operands[..2] == [*input, *parameter] =>
+                    && by == *input
+                    && apply.operands.contains(parameter) =>
             {
-                term.term.gradient = apply.operands[2];
+                term.term.gradient = gradient;
             }
-            ("reduce_to", Some(parameter))
-                if apply.operands[1] == *parameter && is_backward(&apply.operands[0]) =>
+            (_, Some(parameter))
+                if operator.undoes_broadcasting
+                    && apply.operands[1] == *parameter
+                    && is_backward(&apply.operands[0]) =>
             {
                 parts.reductions.push((*parameter, id, apply.operands[0]));
             }
-            ("dense", Some(parameter))
-                if is_backward(&apply.operands[0]) && graph.shape(*parameter) == space =>
+            (_, Some(parameter))
+                if operator.converts_to == Some(Storage::Dense)
+                    && is_backward(&apply.operands[0])
+                    && graph.shape(*parameter) == space =>
             {
                 return Err("a parameter has the batch's shape".into());
             }
-            ("softmax", None)
-                if is_forward(&apply.operands[0])
+            (_, None)
+                if operator.link == Some(Link::Softmax)
+                    && is_forward(&apply.operands[0])
                     && is_over_columns(apply, "axis")
                     && graph.outputs.iter().any(|output| output.value == id) =>
             {
@@ -102,10 +109,11 @@ pub(super) fn row_loop(graph: &Graph) -> Result<RowLoop, String> {
                 let backward = apply.operands.iter().any(is_backward);
                 if backward { &mut parts.backward } else { &mut parts.forward }.push(id);
             }
-            (name, _) => {
+            _ => {
                 return Err(format!(
-                    "`{}` (`{name}`) is not element-wise over the rows",
-                    graph.label(id)
+                    "`{}` (`{}`) is not element-wise over the rows",
+                    graph.label(id),
+                    operator.name
                 ));
             }
         }
@@ -148,7 +156,7 @@ pub(super) fn loss_gradient(graph: &Graph, loss: ValueId) -> Result<ValueId, Str
         return Err("the weights of the rows are not data".into());
     }
     let is_gradient =
-        |other: &Apply| other.operator.name == gradient && other.operands == apply.operands;
+        |other: &Apply| other.operator.is_called(gradient) && other.operands == apply.operands;
     graph
         .ids()
         .find(|id| graph.apply_of(*id).is_some_and(is_gradient))
@@ -174,15 +182,11 @@ fn find_terms(graph: &Graph) -> Result<Found, String> {
 fn find_product(graph: &Graph) -> Result<Option<ValueId>, String> {
     let mut products = graph.ids().filter(|id| {
         graph.apply_of(*id).is_some_and(|apply| {
-            apply.operator.name == "dot"
-                && !apply.attributes.flag("transpose_lhs")
-                && !apply.attributes.flag("transpose_rhs")
-                && graph.storage(apply.operands[0]) == Storage::Csr
-                && matches!(graph.value(apply.operands[0]).kind, Kind::Input)
-                && matches!(
-                    graph.value(apply.operands[1]).kind,
-                    Kind::Parameter { frozen: false, .. }
-                )
+            let Some((table, csr, RowUse::Product)) = rows_read_as(graph, apply) else {
+                return false;
+            };
+            matches!(graph.value(csr).kind, Kind::Input)
+                && matches!(graph.value(table).kind, Kind::Parameter { frozen: false, .. })
         })
     });
     let product = products.next();
@@ -200,7 +204,8 @@ fn find_interaction(
 ) -> Result<Option<Interaction>, String> {
     let mut terms = graph.ids().filter_map(|id| {
         let apply = graph.apply_of(id)?;
-        (apply.operator.name == "pairwise_interaction").then_some((id, apply))
+        let is_pairwise = |read: &RowsRead| read.what == RowUse::Pairwise;
+        apply.operator.reads_rows.iter().any(is_pairwise).then_some((id, apply))
     });
     let Some((value, apply)) = terms.next() else {
         return Ok(None);

@@ -5,7 +5,7 @@ use super::numbers::is_moderate_number;
 use crate::diagnostics::Diagnostic;
 use crate::formula::{AttributeFormula, Formula};
 use crate::ir::{Apply, AttributeValue, Attributes, Graph, Place, ValueId};
-use crate::operators::{self, AttributeKind, Operator};
+use crate::operators::{self, AttributeKind, Operator, Scaling};
 
 /// The operator that stands for any product with a number.
 const SCALED: &str = "scaled";
@@ -71,7 +71,7 @@ fn find_within(
         AttributeFormula::Flag(value) => apply.attributes.flag(flag) == *value,
         _ => false,
     };
-    if apply.operator.name != name
+    if !apply.operator.is_called(name)
         || apply.operands.len() != operands.len()
         || !attributes.iter().all(asked)
     {
@@ -83,8 +83,7 @@ fn find_within(
         each.try_fold(found.clone(), |found, (part, id)| find_within(graph, part, *id, found))
     };
     in_order(&mut apply.operands.iter()).or_else(|| {
-        let commutes = name == "multiply";
-        commutes.then(|| in_order(&mut apply.operands.iter().rev())).flatten()
+        apply.operator.is_product.then(|| in_order(&mut apply.operands.iter().rev())).flatten()
     })
 }
 
@@ -159,11 +158,10 @@ fn scaled_operand(graph: &Graph, apply: &Apply) -> Option<usize> {
         let is_moderate = number.is_some_and(|id| is_moderate_number(graph, *id));
         is_moderate && !graph.element().is_half()
     };
-    match apply.operator.name {
-        "negative" => Some(0),
-        "multiply" if number(1) => Some(0),
-        "multiply" if number(0) => Some(1),
-        "divide" if number(1) => Some(0),
+    match apply.operator.scaling {
+        Scaling::Always => Some(0),
+        Scaling::ByEither | Scaling::ByRight if number(1) => Some(0),
+        Scaling::ByEither if number(0) => Some(1),
         _ => None,
     }
 }
