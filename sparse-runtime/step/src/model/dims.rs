@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dims(Vec<(String, usize)>);
 
-/// The dimensions given are not the ones that the model's parameters name.
+/// The given dimensions differ from those that the model's parameters name.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DimsError {
@@ -49,7 +49,7 @@ pub enum DimsError {
         parameter: &'static str,
         /// Its shape.
         shape: String,
-        /// What it takes.
+        /// The bytes of it.
         bytes: usize,
     },
 }
@@ -60,7 +60,7 @@ impl Dims {
         Dims::default()
     }
 
-    /// These and one more.
+    /// These dimensions and one more.
     #[must_use]
     pub fn with(mut self, name: &str, extent: usize) -> Self {
         match self.0.iter_mut().find(|(known, _)| known == name) {
@@ -70,7 +70,7 @@ impl Dims {
         self
     }
 
-    /// The extent of a name.
+    /// The extent with a name.
     pub fn get(&self, name: &str) -> Option<usize> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, extent)| *extent)
     }
@@ -80,7 +80,7 @@ impl Dims {
         self.0.iter().map(|(name, extent)| (name.as_str(), *extent))
     }
 
-    /// Checks the names against those that a model's parameters use.
+    /// Checks the names against those of a model's parameters.
     ///
     /// # Errors
     ///

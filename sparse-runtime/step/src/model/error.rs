@@ -3,11 +3,11 @@
 use crate::formats::{IdsView, Shape};
 use sparse_core::storage::ElementType;
 
-/// A batch does not fit the model, or the model cannot do what is asked.
+/// A batch does not fit the model, or the model does not support a call.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// An extent of a batch is not what the model's dimensions or the batch's other arrays say.
+    /// An extent of a batch differs from the model's dimensions or the batch's other arrays.
     #[error(
         "model `{model}`: `{input}` has extent {found} on axis {axis}, but {expected} is needed"
     )]
@@ -20,7 +20,7 @@ pub enum ModelError {
         axis: usize,
         /// The extent it has.
         found: usize,
-        /// The extent that is needed.
+        /// The extent that it must have.
         expected: usize,
     },
     /// A batch has other features than the dimension that the model was made with.
@@ -40,7 +40,7 @@ pub enum ModelError {
         /// The columns that the model was made for.
         expected: usize,
     },
-    /// A batch has another number of samples than the model fixes.
+    /// A batch has another number of samples than the model requires.
     #[error(
         "model `{model}`: the batch has {found} samples (`{input}`), but the model fixes {expected}{}: train with \
          `.batch_size({expected})` and `.last_batch(LastBatch::Discard)`, which leaves out samples that do not fill a batch, \
@@ -57,10 +57,10 @@ pub enum ModelError {
         dim: Option<&'static str>,
         /// The samples of the batch.
         found: usize,
-        /// The samples that the model fixes.
+        /// The samples that the model requires.
         expected: usize,
     },
-    /// A batch has no label, and the loss was asked for, or a state that is computed from it.
+    /// A batch has no label, which the loss or the update of a state needs.
     #[error(
         "model `{model}`: the batch has no label `{label}`, from which the loss, or a state, is computed: give one for each of the {n_rows} samples \
          (in data, `Dataset::new(features, labels)`), or call `forward` or `predict`, which need none"
@@ -96,7 +96,7 @@ pub enum ModelError {
         /// The rank declared.
         expected: usize,
     },
-    /// An id is negative, or not below the number of classes, rows or positions that ids name.
+    /// An id is negative, or not below the number of classes, rows or positions that it indexes.
     #[error(
         "model `{model}`: `{name}` holds id {id} in row {row} of the batch, but ids must be 0 or more and below {bound} here"
     )]
@@ -105,21 +105,21 @@ pub enum ModelError {
         model: &'static str,
         /// The input, label or value.
         name: &'static str,
-        /// The row of the batch.
+        /// The sample of the batch.
         row: usize,
         /// The id, which may be negative.
         id: String,
-        /// What ids must be below.
+        /// The bound on ids.
         bound: usize,
     },
     /// An id beyond a table, in a step that is one loop.
     #[error("row {row} of the batch names row {id} of a parameter that has {n_rows} rows")]
     Lookup {
-        /// The row of the batch.
+        /// The sample of the batch.
         row: usize,
         /// The id.
         id: usize,
-        /// What ids must be below.
+        /// The bound on ids.
         n_rows: usize,
     },
     /// Ids of a batch have another type than declared.
@@ -137,17 +137,18 @@ pub enum ModelError {
         /// The type it has.
         found: ElementType,
     },
-    /// The model has fewer parameters.
+    /// The model has fewer parameters than the position.
     #[error("model `{model}` has {known} parameters, but parameter {index} is asked for")]
     NoParameter {
         /// The model.
         model: &'static str,
-        /// The position asked for.
+        /// The position.
         index: usize,
-        /// How many there are.
+        /// The number of parameters.
         known: usize,
     },
-    /// The function of a declared operator gave an array of another shape than the operator's shape rule says.
+    /// The function of a declared operator gave an array of another shape than the operator's shape
+    /// rule.
     #[error(
         "model `{model}`: the function of the operator `{operator}` gave an array of shape {found}, but its shape rule says {expected}"
     )]
@@ -158,10 +159,10 @@ pub enum ModelError {
         operator: &'static str,
         /// The shape that the function gave.
         found: Box<Shape>,
-        /// The shape that the rule says.
+        /// The shape of the rule.
         expected: Box<Shape>,
     },
-    /// A declared function is not 0 at 0, though its operator says so.
+    /// A declared function is not 0 at 0, although its operator says so.
     #[error(
         "model `{model}`: the operator `{operator}` says `{what} = 0`, but its function gives {found} at 0: leave the line out"
     )]
@@ -170,9 +171,9 @@ pub enum ModelError {
         model: &'static str,
         /// The operator.
         operator: &'static str,
-        /// The line that says so: `at_zero` or `slope_at_zero`.
+        /// The line of the declaration: `at_zero` or `slope_at_zero`.
         what: &'static str,
-        /// What the function gives.
+        /// The value of the function.
         found: f64,
     },
     /// The model declares no loss.
@@ -203,8 +204,8 @@ pub enum ModelError {
         /// The parameter.
         parameter: &'static str,
     },
-    /// The model was written by hand with states, but without what carries them over where nothing
-    /// is learnt.
+    /// The model was written by hand with states, but without methods that carry them without
+    /// learning.
     #[error(
         "model `{model}` says `WRITES_STATES`, but has no `forward_carrying` and `loss_carrying`: implement them, to predict or to \
          evaluate data in sequence"
@@ -213,7 +214,7 @@ pub enum ModelError {
         /// The model.
         model: &'static str,
     },
-    /// An evaluation was to be ended, or begun, where there is none.
+    /// No evaluation was requested, or the model has none.
     #[error(
         "model `{model}` has begun no evaluation: call `begin_evaluation` before each `end_evaluation`, of a model that says `TAKES_BATCHES`, or \
          `loss` or `forward` with the batch"
@@ -222,7 +223,7 @@ pub enum ModelError {
         /// The model.
         model: &'static str,
     },
-    /// A step was asked for on a batch that nobody gave.
+    /// A step on a batch that was not taken.
     #[error(
         "model `{model}` has taken no batch for this step: call `take_batch` before each `step_on_taken`, of a model that says \
          `TAKES_BATCHES`, or `train_step` with the batch"
@@ -231,7 +232,7 @@ pub enum ModelError {
         /// The model.
         model: &'static str,
     },
-    /// A row of entries is not what the model makes an output of.
+    /// A sample of entries does not fit the model's output.
     #[error(
         "model `{model}` cannot score a row of entries: its one input must be csr and its first output dense; give `forward` a batch"
     )]
@@ -239,7 +240,7 @@ pub enum ModelError {
         /// The model.
         model: &'static str,
     },
-    /// The model cannot be made of tables that there are.
+    /// The model cannot be made of existing tables.
     #[error(
         "model `{model}` cannot be made of tables: implement `Model::from_tables`, as `graph!` does"
     )]
@@ -247,7 +248,7 @@ pub enum ModelError {
         /// The model.
         model: &'static str,
     },
-    /// The step of the model is not one loop over the rows of a batch.
+    /// The step of the model is not one loop over the samples of a batch.
     #[error(
         "model `{model}` makes no steps row by row in one call: give `train_step` batches of one row"
     )]
@@ -255,7 +256,7 @@ pub enum ModelError {
         /// The model.
         model: &'static str,
     },
-    /// A data set has no row_sparse columns: such inputs are put into a batch by hand.
+    /// A data set has no row_sparse columns: put such inputs into a batch by hand.
     #[error(
         "input {index} is `row_sparse`, which data sets do not hold: put it into the batch by hand"
     )]
@@ -265,7 +266,7 @@ pub enum ModelError {
     },
 }
 
-/// What mends a batch of another width than a model.
+/// The help for a batch of another width than a model.
 fn width_help(found: usize, expected: usize, dim: &str) -> String {
     if found < expected {
         format!(

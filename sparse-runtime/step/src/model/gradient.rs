@@ -10,7 +10,7 @@ use sparse_core::element::Float;
 pub enum GradientMut<'a, T: Float> {
     /// A dense one.
     Dense(&'a mut Dense<T>),
-    /// One of rows.
+    /// A row_sparse one.
     RowSparse(&'a mut RowSparse<T>),
 }
 
@@ -27,7 +27,7 @@ impl<'a, T: Float> From<&'a mut RowSparse<T>> for GradientMut<'a, T> {
 }
 
 impl<T: Float> GradientMut<'_, T> {
-    /// The rows stored: of a dense one all.
+    /// The stored rows; for a dense gradient all.
     pub fn view(&self) -> RowSparseView<'_, T> {
         match self {
             GradientMut::Dense(gradient) => {
@@ -37,7 +37,8 @@ impl<T: Float> GradientMut<'_, T> {
         }
     }
 
-    /// Takes another gradient of the same parameter from this one. O(stored elements); allocates only where the two store different rows.
+    /// Subtracts another gradient of the same parameter. O(stored elements); allocates only if the
+    /// two store different rows.
     pub(crate) fn subtract(&mut self, other: GradientMut<'_, T>) -> Result<()> {
         match (self, other) {
             (GradientMut::Dense(gradient), GradientMut::Dense(other)) => {
@@ -72,7 +73,7 @@ impl<T: Float> GradientMut<'_, T> {
     }
 }
 
-/// Takes the gradients of one model from those of another.
+/// Subtracts the gradients of one model from those of another.
 pub(super) fn subtract<M: Model>(model: &mut M, other: &mut M) -> Result<()> {
     for index in 0..M::PARAMETERS.len() {
         if let (Some(mut new), Some(old)) = (trained(model, index)?, trained(other, index)?) {
@@ -83,11 +84,11 @@ pub(super) fn subtract<M: Model>(model: &mut M, other: &mut M) -> Result<()> {
 }
 
 /// The gradient of parameter `index`, of the last [`loss_and_grads`](Model::loss_and_grads). `None`
-/// of a frozen one.
+/// for a frozen one.
 ///
 /// # Errors
 ///
-/// [`ModelError::NoGradient`] of a model written by hand that does not give it.
+/// [`ModelError::NoGradient`] for a model written by hand that does not give it.
 pub(crate) fn trained<M: Model>(
     model: &mut M,
     index: usize,

@@ -30,7 +30,7 @@ use sparse_core::inspect::{BoundPlan, PlanTable, Sizes};
 use sparse_core::storage::{ElementType, Storage};
 use sparse_core::update_rules::UpdateRule;
 
-/// A model that `graph!` compiled (or that somebody wrote by hand in the same form).
+/// A model that `graph!` compiled, or one written by hand in the same form.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a model",
     note = "`graph!` writes a model, and `new` makes one: `Linear::new(dims! {{ d: 10 }}, \
@@ -48,7 +48,7 @@ pub trait Model: Clone {
 
     /// The model's name as declared.
     const NAME: &'static str;
-    /// What the compiler decided. [`plan`](Model::plan) has the sizes of a model in it.
+    /// The compiler's plan. [`plan`](Model::plan) has the sizes of a model in it.
     const PLAN: Plan;
     /// A hash of the typed graph; a checkpoint of another graph is refused by it.
     const FINGERPRINT: u64;
@@ -58,31 +58,33 @@ pub trait Model: Clone {
     const PARAMETERS: &'static [ParameterInfo];
     /// The outputs, in the order of declaration.
     const OUTPUTS: &'static [OutputInfo];
-    /// Whether [`train_rows`](Model::train_rows) is there: a step of one row is one loop.
+    /// Whether [`train_rows`](Model::train_rows) exists: a step of one sample is one loop.
     const TRAINS_ROWS: bool = false;
 
-    /// Whether training steps correct the derivatives of a row's loss by its scores for rules that [do so](UpdateRule::CORRECTS): the
-    /// model is generalised linear, so that all gradients of a row are these derivatives times what does not depend on parameters.
+    /// Whether training steps correct the derivatives of a sample's loss by its scores for rules
+    /// that [need it](UpdateRule::CORRECTS). The model is generalised linear then: all gradients of
+    /// a sample are these derivatives times factors that do not depend on parameters.
     const CORRECTS_SCORES: bool = false;
 
-    /// Whether the model has states, values that are carried over from batch to batch: written by
-    /// steps, and by
-    /// [`forward_carrying`](Model::forward_carrying) and [`loss_carrying`](Model::loss_carrying).
+    /// Whether the model has states, values that are carried from batch to batch. They are written
+    /// by steps, and by [`forward_carrying`](Model::forward_carrying) and
+    /// [`loss_carrying`](Model::loss_carrying).
     const WRITES_STATES: bool = false;
 
-    /// Whether what a state becomes is computed from a label, so that
+    /// Whether the update of a state reads a label, so that
     /// [`forward_carrying`](Model::forward_carrying) needs labels too.
     const STATES_READ_LABELS: bool = false;
 
-    /// Whether [`take_batch`](Model::take_batch) is there: the model computes elsewhere, and copies batches there while it does.
+    /// Whether [`take_batch`](Model::take_batch) exists: the model computes elsewhere, and copies
+    /// batches there meanwhile.
     const TAKES_BATCHES: bool = false;
 
-    /// A model whose parameters are tables that there are: `table` gives the one of a name and a shape.
+    /// A model whose parameters are existing tables: `table` gives the one with a name and a shape.
     ///
     /// # Errors
     ///
-    /// As of the model's `new`, what `table` says, a table of another shape; [`ModelError::NotFromTables`] of a model written by hand
-    /// without this.
+    /// Errors of the model's `new` and of `table`, a table of another shape;
+    /// [`ModelError::NotFromTables`] for a model written by hand without this method.
     fn from_tables(dims: Dims, table: &mut MakeTable<'_, Self::Element>) -> Result<Self> {
         let _ = (dims, table);
         Err(ModelError::NotFromTables { model: Self::NAME }.into())
@@ -91,8 +93,8 @@ pub trait Model: Clone {
     /// The dimensions fixed when the model was made, by name.
     fn dims(&self) -> &Dims;
 
-    /// What the compiler decided, with this model's dimensions filled in; those of a batch are added by
-    /// [`bind`](BoundPlan::bind).
+    /// The compiler's plan, with this model's dimensions filled in; [`bind`](BoundPlan::bind) adds
+    /// those of a batch.
     ///
     /// `println!("{}", model.plan().bind(&batch))` prints a line for each value with the bytes it takes.
     fn plan(&self) -> BoundPlan<'static> {
@@ -103,11 +105,12 @@ pub trait Model: Clone {
         Self::PLAN.bind(sizes)
     }
 
-    /// Picks this model's inputs and labels out of a batch of some data. Checks types, not extents.
+    /// Binds this model's inputs and labels to a batch of some data. Checks types, not extents.
     fn bind<'a, S: BatchSource<'a, Self::Element>>(&self, source: &S) -> Result<Self::Batch<'a>>;
 
-    /// Holds the extents and ids of a batch to the model's dimensions and to each other, those of labels where they are read: what every call
-    /// that computes does first. A model written by hand may check for itself.
+    /// Checks the extents and ids of a batch against the model's dimensions and each other, those
+    /// of labels if they are read. Every call that computes does so first. A model written by hand
+    /// may check by itself.
     ///
     /// # Errors
     ///
@@ -120,15 +123,16 @@ pub trait Model: Clone {
     /// Input or label `index` of a batch, by its position in [`INPUTS`](Model::INPUTS).
     fn input<'a>(batch: &Self::Batch<'a>, index: usize) -> Option<InputView<'a, Self::Element>>;
 
-    /// The rows of parameter `index` that a step on this batch reads, ascending and each once: what must be there, and up to
-    /// date, before the step. Nothing is computed and no parameter is read, so that a store can fetch the rows of the next batch
-    /// during this one. O(entries of the inputs that name rows), and no allocation once `rows` has seen the largest batch.
+    /// The table rows of parameter `index` that a step on this batch reads, ascending and distinct:
+    /// they must exist and be up to date before the step. Nothing is computed and no parameter is
+    /// read, so that a store can fetch the rows of the next batch during this one. O(entries of the
+    /// inputs that name rows), without allocation once `rows` has seen the largest batch.
     ///
     /// ```
     /// use sparse_runtime::formats::RowIdsView;
     /// use sparse_runtime::model::{Model, RowIds};
     ///
-    /// /// How many rows of each parameter a worker fetches for a batch.
+    /// /// The number of table rows of each parameter that a worker fetches for a batch.
     /// fn rows_fetched<M: Model>(model: &M, batch: &M::Batch<'_>) -> sparse_runtime::Result<Vec<usize>> {
     ///     let (mut rows, parameters) = (RowIds::new(), model.parameters());
     ///     let count = |index: usize| {
@@ -155,8 +159,9 @@ pub trait Model: Clone {
         rows.of::<Self>(Self::PARAMETERS[index].reads, batch, n_rows)
     }
 
-    /// The rows of parameter `index` that the gradient of this batch stores, and perhaps some more: what a step pushes to a
-    /// store. Otherwise as [`rows_read`](Model::rows_read).
+    /// The table rows of parameter `index` that the gradient of this batch stores, and possibly
+    /// some more: those that a step pushes to a store. Otherwise like
+    /// [`rows_read`](Model::rows_read).
     ///
     /// # Errors
     ///
@@ -171,7 +176,8 @@ pub trait Model: Clone {
         rows.of::<Self>(Self::PARAMETERS[index].writes, batch, n_rows)
     }
 
-    /// Whether steps of this one correct derivatives, as [`CORRECTS_SCORES`](Model::CORRECTS_SCORES) says of all that compute on the host.
+    /// Whether steps of this model correct derivatives, like
+    /// [`CORRECTS_SCORES`](Model::CORRECTS_SCORES) for models that compute on the host.
     fn corrects_scores(&self) -> bool {
         Self::CORRECTS_SCORES
     }
@@ -180,20 +186,21 @@ pub trait Model: Clone {
     /// nothing after the largest batch.
     fn forward(&mut self, batch: &Self::Batch<'_>) -> Result<&Self::Outputs>;
 
-    /// The loss of a batch (the mean over its rows). Leaves the outputs in place, and states as
+    /// The loss of a batch (the mean over its samples). Leaves the outputs in place, and states as
     /// they are.
     fn loss(&mut self, batch: &Self::Batch<'_>) -> Result<f64>;
 
-    /// The outputs for a batch, as [`forward`](Model::forward) gives them; then each state becomes
-    /// what its `update` says, of the states and parameters as they were, as after a training step.
-    /// For the batches of a sequence, in their order. The same as
-    /// [`forward`](Model::forward) for a model without states.
+    /// The outputs for a batch, like [`forward`](Model::forward). Then each state becomes its
+    /// `update`, computed from the old states and parameters, as after a training step. Call it for
+    /// the batches of a sequence in order. For a model without states it is
+    /// [`forward`](Model::forward).
     ///
     /// # Errors
     ///
-    /// As [`forward`](Model::forward); [`ModelError::NoLabel`] where [a state is computed from a
-    /// label](Model::STATES_READ_LABELS) that the batch lacks; [`ModelError::NotCarrying`] of a
-    /// model with states, written by hand without this. States are as they were then.
+    /// As [`forward`](Model::forward); [`ModelError::NoLabel`] if
+    /// [a state is computed from a label](Model::STATES_READ_LABELS) that the batch lacks;
+    /// [`ModelError::NotCarrying`] for a model with states, written by hand without this method.
+    /// States are unchanged then.
     fn forward_carrying(&mut self, batch: &Self::Batch<'_>) -> Result<&Self::Outputs> {
         if Self::WRITES_STATES {
             return Err(ModelError::NotCarrying { model: Self::NAME }.into());
@@ -201,13 +208,13 @@ pub trait Model: Clone {
         self.forward(batch)
     }
 
-    /// The loss of a batch, as [`loss`](Model::loss) gives it; then states are updated, as by
+    /// The loss of a batch, like [`loss`](Model::loss); then states are updated, as by
     /// [`forward_carrying`](Model::forward_carrying).
     ///
     /// # Errors
     ///
-    /// As [`loss`](Model::loss); [`ModelError::NotCarrying`] of a model with states, written by
-    /// hand without this.
+    /// As [`loss`](Model::loss); [`ModelError::NotCarrying`] for a model with states, written by
+    /// hand without this method.
     fn loss_carrying(&mut self, batch: &Self::Batch<'_>) -> Result<f64> {
         if Self::WRITES_STATES {
             return Err(ModelError::NotCarrying { model: Self::NAME }.into());
@@ -224,18 +231,19 @@ pub trait Model: Clone {
     /// The gradients of the last [`loss_and_grads`](Model::loss_and_grads).
     fn gradients(&self) -> &Self::Gradients;
 
-    /// One step: loss, gradients and update, fused where the graph allows. Returns the loss before the update
-    /// and leaves the outputs (of the parameters before the update) in place, unless
-    /// [`Updater::records_outputs`] says that nobody reads them.
+    /// One step: loss, gradients and update, fused where the graph allows. Returns the loss before
+    /// the update. Leaves the outputs (of the parameters before the update) in place, unless
+    /// [`Updater::records_outputs`] says that they are not read.
     fn train_step<R: UpdateRule>(
         &mut self,
         batch: &Self::Batch<'_>,
         updater: &mut Updater<R, Self::Element>,
     ) -> Result<f64>;
 
-    /// A step for each row of a batch, one after the other: as [`train_step`](Model::train_step) on each row as a batch of
-    /// its own, bit for bit, without what a call costs. Ends early after a loss that is infinite or NaN. Outputs of
-    /// more than one row are not computed.
+    /// A step for each sample of a batch, one after the other: bit for bit like
+    /// [`train_step`](Model::train_step) on each sample as a batch of its own, without the cost of
+    /// a call. Ends early after a loss that is infinite or NaN. Outputs of more than one sample are
+    /// not computed.
     ///
     /// # Errors
     ///
@@ -250,13 +258,14 @@ pub trait Model: Clone {
         Err(ModelError::NotByRows { model: Self::NAME }.into())
     }
 
-    /// One step as [`train_step`](Model::train_step), whose gradients may be changed before the update: `adjust` gets the model as
-    /// [`loss_and_grads`](Model::loss_and_grads) left it. Whole gradients are made for that: nothing is fused.
+    /// One step like [`train_step`](Model::train_step), whose gradients may be changed before the
+    /// update: `adjust` gets the model after [`loss_and_grads`](Model::loss_and_grads). Complete
+    /// gradients are made for that: nothing is fused.
     ///
     /// # Errors
     ///
-    /// As [`train_step`](Model::train_step); the first one of `adjust`; [`ModelError::NoAdjustedStep`] of a model written by hand without
-    /// such a step.
+    /// As [`train_step`](Model::train_step); the first error of `adjust`;
+    /// [`ModelError::NoAdjustedStep`] for a model written by hand without such a step.
     fn adjusted_step<R: UpdateRule>(
         &mut self,
         batch: &Self::Batch<'_>,
@@ -267,9 +276,9 @@ pub trait Model: Clone {
         Err(ModelError::NoAdjustedStep { model: Self::NAME }.into())
     }
 
-    /// One step as [`train_step`](Model::train_step), with the gradients of all parameters, dense and row_sparse, multiplied by
-    /// one factor so that the norm of all their elements together is at most `max_norm`. The norm is that of the gradient of the
-    /// loss, before a rule rescales or clips its elements.
+    /// One step like [`train_step`](Model::train_step), with the gradients of all parameters, dense
+    /// and row_sparse, multiplied by one factor so that their common norm is at most `max_norm`.
+    /// The norm is that of the gradient of the loss, before a rule rescales or clips its elements.
     ///
     /// # Errors
     ///
@@ -283,8 +292,9 @@ pub trait Model: Clone {
         self.adjusted_step(batch, updater, |model| clip::gradients(model, max_norm))
     }
 
-    /// One step as [`train_step`](Model::train_step), by the gradients less those of the same batch at `snapshot`, a model with other parameters:
-    /// what a rule is given that adds their mean over all data again.
+    /// One step like [`train_step`](Model::train_step), by the gradients less those of the same
+    /// batch at `snapshot`, a model with other parameters: for a rule that adds their mean over all
+    /// data again.
     ///
     /// # Errors
     ///
@@ -299,8 +309,9 @@ pub trait Model: Clone {
         self.adjusted_step(batch, updater, |model| gradient::subtract(model, snapshot))
     }
 
-    /// Takes a copy of a batch with its labels, for the next [`step_on_taken`](Model::step_on_taken). One that was taken before and had no step is
-    /// forgotten. O(values of the batch); what is copied beside other work is not waited for.
+    /// Takes a copy of a batch with its labels, for the next
+    /// [`step_on_taken`](Model::step_on_taken). An earlier one without a step is dropped. O(values
+    /// of the batch); copies beside other work are not waited for.
     ///
     /// # Errors
     ///
@@ -310,9 +321,9 @@ pub trait Model: Clone {
         Err(ModelError::NoBatchTaken { model: Self::NAME }.into())
     }
 
-    /// One step on the batch that was taken, with the same bits as [`train_step`](Model::train_step), or with a `max_norm` as
-    /// [`clipped_step`](Model::clipped_step). `meanwhile` is called while it is computed, unless the step fails before: there the batch that comes
-    /// next can be taken.
+    /// One step on the taken batch, with the bits of [`train_step`](Model::train_step), or with a
+    /// `max_norm` of [`clipped_step`](Model::clipped_step). `meanwhile` is called during the
+    /// computation, unless the step fails before. The next batch can be taken there.
     ///
     /// # Errors
     ///
@@ -327,13 +338,14 @@ pub trait Model: Clone {
         Err(ModelError::NoBatchTaken { model: Self::NAME }.into())
     }
 
-    /// As [`step_on_taken`](Model::step_on_taken), but without waiting for the loss, nor for outputs: [`late_losses`](Model::late_losses) does. `meanwhile`
-    /// is called when the step was asked for, or before it would wait for something.
+    /// Like [`step_on_taken`](Model::step_on_taken), without waiting for the loss or outputs:
+    /// [`late_losses`](Model::late_losses) waits. `meanwhile` is called when the step was launched,
+    /// or before it would wait for something.
     ///
     /// # Errors
     ///
-    /// As [`step_on_taken`](Model::step_on_taken), and what failed in steps before this one; what fails while this one is computed is said by what waits
-    /// next.
+    /// As [`step_on_taken`](Model::step_on_taken), and failures of earlier steps. The next call
+    /// that waits reports failures of this one.
     fn begin_step_on_taken<R: UpdateRule>(
         &mut self,
         updater: &mut Updater<R, Self::Element>,
@@ -344,61 +356,65 @@ pub trait Model: Clone {
         Err(ModelError::NoBatchTaken { model: Self::NAME }.into())
     }
 
-    /// Waits for the losses of the steps that were [begun](Model::begin_step_on_taken) since this was called last, and adds them to `losses` in the order
-    /// of the steps. [`outputs`](Model::outputs) are then those of the last. O(steps).
+    /// Waits for the losses of the steps that were [begun](Model::begin_step_on_taken) since the
+    /// last call, and adds them to `losses` in the order of the steps. [`outputs`](Model::outputs)
+    /// are then those of the last step. O(steps).
     ///
     /// # Errors
     ///
-    /// What failed in these steps.
+    /// Failures of these steps.
     fn late_losses(&mut self, losses: &mut Vec<f64>) -> Result<()> {
         let _ = losses;
         Ok(())
     }
 
-    /// Asks for the outputs of a batch, and with `labels` for its loss as well, of a model that [takes batches](Model::TAKES_BATCHES): the batch is copied and need
-    /// not be there any longer. [`end_evaluation`](Model::end_evaluation) gives them, of batches that were begun in their order. O(values of the batch); what was
-    /// begun before is not waited for, so that a batch is copied while the one before it is computed.
+    /// Requests the outputs of a batch, and with `labels` its loss as well, from a model that
+    /// [takes batches](Model::TAKES_BATCHES). The batch is copied and need not live longer.
+    /// [`end_evaluation`](Model::end_evaluation) returns them, in the order of the requests.
+    /// O(values of the batch). Earlier requests are not waited for, so that a batch is copied while
+    /// the previous one is computed.
     ///
     /// # Errors
     ///
-    /// As [`loss`](Model::loss), or without `labels` as [`forward`](Model::forward), before anything is computed, and what failed before; nothing was begun then.
+    /// As [`loss`](Model::loss), or without `labels` as [`forward`](Model::forward), before
+    /// anything is computed, and earlier failures; nothing is requested then.
     /// [`ModelError::NotBegun`] unless [`TAKES_BATCHES`](Model::TAKES_BATCHES).
     fn begin_evaluation(&mut self, batch: &Self::Batch<'_>, labels: bool) -> Result<()> {
         let _ = (batch, labels);
         Err(ModelError::NotBegun { model: Self::NAME }.into())
     }
 
-    /// Waits for the first of the evaluations that were [begun](Model::begin_evaluation) and not ended: its outputs are [`outputs`](Model::outputs) then.
-    /// Returns its loss, not a number where that was not asked for.
+    /// Waits for the first pending [request](Model::begin_evaluation): its outputs are
+    /// [`outputs`](Model::outputs) then. Returns its loss, NaN if that was not requested.
     ///
     /// # Errors
     ///
-    /// [`ModelError::NotBegun`] where there is none; what failed while it was computed.
+    /// [`ModelError::NotBegun`] without a pending request; failures of its computation.
     fn end_evaluation(&mut self) -> Result<f64> {
         Err(ModelError::NotBegun { model: Self::NAME }.into())
     }
 
-    /// Brings parameters, and their states in `updater`, back to the host where the model keeps them elsewhere: nothing where it does not.
-    /// [`Updater::flush_model`] asks for it.
+    /// Brings parameters, and their states in `updater`, back to the host if the model keeps them
+    /// elsewhere; otherwise does nothing. [`Updater::flush_model`] calls it.
     ///
     /// # Errors
     ///
-    /// What failed where they were.
+    /// Failures of the device.
     fn to_host<R: UpdateRule>(&mut self, updater: &mut Updater<R, Self::Element>) -> Result<()> {
         let _ = updater;
         Ok(())
     }
 
-    /// The gradient of parameter `index`, of the last [`loss_and_grads`](Model::loss_and_grads), to
-    /// be changed. `None` of a frozen one. Workers, clipping by the norm and rules that correct
-    /// gradients need it of all others.
+    /// The gradient of parameter `index`, of the last [`loss_and_grads`](Model::loss_and_grads),
+    /// for changes. `None` for a frozen one. Workers, clipping by the norm and rules that correct
+    /// gradients need it for all others.
     fn gradient_mut(&mut self, index: usize) -> Option<GradientMut<'_, Self::Element>> {
         let _ = index;
         None
     }
 
-    /// How many threads the calls that follow may use, where their work is worth it: one at first. The results have the same
-    /// bits whatever this says. A model written by hand may do nothing.
+    /// The number of threads that later calls may use, where their work justifies it; 1 by default.
+    /// The bits of results do not depend on it. A model written by hand may do nothing.
     fn set_parallel(&mut self, parallel: Parallel) {
         let _ = parallel;
     }
@@ -406,8 +422,9 @@ pub trait Model: Clone {
     /// Output `index` of the last call that computed outputs, if it is dense and holds numbers.
     fn dense_output(&self, index: usize) -> Option<DenseView<'_, Self::Element>>;
 
-    /// The scores that the first output of the last call that computed outputs is a link of, in the output's shape: what metrics see in its place.
-    /// `None` where it is no link of scores that are there, and of a model written by hand without this, whose metrics see the output.
+    /// The scores of which the first output of the last call is a link, in the output's shape:
+    /// metrics see them in place of the output. `None` if it is no link of present scores, and for
+    /// a model written by hand without this method, whose metrics see the output.
     fn linked_scores(&self) -> Option<Scores<'_, Self::Element>> {
         None
     }
@@ -415,11 +432,11 @@ pub trait Model: Clone {
     /// The parameters, in the order of [`PARAMETERS`](Model::PARAMETERS).
     fn parameters(&self) -> Vec<ParameterRef<'_, Self::Element>>;
 
-    /// The parameters, to be written.
+    /// The parameters, for writing.
     fn parameters_mut(&mut self) -> Vec<ParameterMut<'_, Self::Element>>;
 }
 
-/// Scores, and the link that makes predictions of them.
+/// Scores, and the link that turns them into predictions.
 #[derive(Clone, Copy, Debug)]
 pub struct Scores<'a, T: Float> {
     /// The link.
@@ -428,22 +445,22 @@ pub struct Scores<'a, T: Float> {
     pub values: DenseView<'a, T>,
 }
 
-/// What gives the table of a parameter, by its name and shape.
+/// A function from the name and shape of a parameter to its table.
 pub type MakeTable<'a, T> = dyn FnMut(&'static str, Shape) -> Result<Table<T>> + 'a;
 
-/// Where a model finds the arrays of a batch: by the position of the declaration in [`Model::INPUTS`].
+/// The source of the arrays of a batch, by the position of the declaration in [`Model::INPUTS`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no arrays for a model of `{T}`",
     note = "batches of a data set of the same element type have them: write `data.cast::<{T}>()?`, \
             or the element type of the data as `dtype` in the model"
 )]
 pub trait BatchSource<'a, T: Float> {
-    /// The rows of the batch.
+    /// The number of samples of the batch.
     fn n_rows(&self) -> usize;
     /// Input `index` as csr.
     fn csr(&self, index: usize) -> Result<CsrView<'a, T>>;
-    /// Input `index` as a csr that holds a pattern only. One that has values is read once for each batch, unless a source
-    /// knows that they are 1.
+    /// Input `index` as a csr that holds a pattern only. One with values is read once for each
+    /// batch, unless a source knows that they are 1.
     ///
     /// # Errors
     ///
@@ -461,8 +478,8 @@ pub trait BatchSource<'a, T: Float> {
     }
 }
 
-/// What the compiler decided, as data: a table by `Display`, Graphviz's language by
-/// [`to_dot`](PlanTable::to_dot), a picture by [`to_svg`](PlanTable::to_svg).
+/// The compiler's plan as data: a table by `Display`, Graphviz by [`to_dot`](PlanTable::to_dot), a
+/// picture by [`to_svg`](PlanTable::to_svg).
 pub type Plan = PlanTable<'static>;
 
 /// An extent of a declaration.
@@ -490,12 +507,12 @@ pub struct InputInfo {
     pub element: ElementType,
     /// Its declared shape.
     pub shape: &'static [Extent],
-    /// What a label must be for the losses that read it.
+    /// The values that the losses which read the label accept.
     pub label: LabelKind,
 }
 
 impl InputInfo {
-    /// Its shape without rows: that of a label that nobody reads.
+    /// Its shape without rows: that of an unread label.
     pub(crate) fn without_rows(&self) -> Shape {
         let extents = self.shape.iter().enumerate();
         let extents: Vec<usize> = extents
@@ -508,7 +525,7 @@ impl InputInfo {
     }
 }
 
-/// What the values of a label mean, as the loss that reads it says.
+/// The meaning of a label's values, given by the loss that reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LabelKind {
     /// Any finite number.
@@ -522,7 +539,7 @@ pub enum LabelKind {
 }
 
 impl LabelKind {
-    /// Whether a label that is a number may be read so.
+    /// Whether a label that is a number is valid.
     #[inline]
     pub(crate) fn fits<T: Float>(self, label: T) -> bool {
         match self {
@@ -532,7 +549,7 @@ impl LabelKind {
         }
     }
 
-    /// What a label must be, in words.
+    /// The valid labels, in words.
     pub(crate) fn expectation(self) -> &'static str {
         match self {
             LabelKind::Binary => {
@@ -556,15 +573,16 @@ pub struct ParameterInfo {
     pub gradient: Option<Storage>,
     /// Its declared shape.
     pub shape: &'static [Extent],
-    /// The rows that a step reads of it. [`Model::rows_read`] has those of a batch.
+    /// The table rows that a step reads of it. [`Model::rows_read`] has those of a batch.
     pub reads: RowSet,
-    /// The rows that its gradient stores, none of a frozen one. [`Model::rows_written`] has those of a batch.
+    /// The table rows that its gradient stores; none for a frozen one. [`Model::rows_written`] has
+    /// those of a batch.
     pub writes: RowSet,
-    /// Whether weight decay and L1 shrink it: true for a factor of a product, a table of a look-up
-    /// or a bag, and what is multiplied with a csr; false for what is only added or multiplied by
-    /// broadcasting. `param(decay)` and `param(no_decay)` overrule its uses.
+    /// Whether weight decay and L1 shrink it: true for a factor of a product, a table of a lookup
+    /// or a bag, and anything multiplied with a csr; false for a parameter that is only added, or
+    /// multiplied by broadcasting. `param(decay)` and `param(no_decay)` overrule its uses.
     pub decays: bool,
-    /// Whether it is a state, which is carried over from batch to batch.
+    /// Whether it is a state, which is carried from batch to batch.
     pub is_state: bool,
 }
 

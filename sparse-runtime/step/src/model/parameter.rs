@@ -1,4 +1,4 @@
-//! Parameters: tables whose storage type and gradient's storage type are both in the Rust type.
+//! Parameters: tables whose storage type, and that of their gradient, are in the Rust type.
 
 use super::DimsError;
 use crate::device::{Cpu, Device};
@@ -13,9 +13,9 @@ use std::marker::PhantomData;
 
 /// A parameter, stored as `S`, whose gradient is a `G`.
 ///
-/// Both storage types were derived and checked by the compiler: a `Parameter<RowSparse, RowSparse>` can never
-/// meet a dense gradient. Physically every parameter is a table of all its rows, row major; `row_sparse` says
-/// that batches read and write it by rows.
+/// The compiler derived and checked both storage types: a `Parameter<RowSparse, RowSparse>` can
+/// never meet a dense gradient. Physically every parameter is a table of all its rows, row major;
+/// `row_sparse` says that batches read and write it by table rows.
 ///
 /// Invariant: the table holds exactly `shape.size()` elements.
 ///
@@ -37,21 +37,21 @@ pub struct Parameter<S: Array, G: Array<Element = S::Element>, D: Device = Cpu> 
     types: PhantomData<fn() -> (S, G)>,
 }
 
-/// A storage type that a parameter can have: every row is there, as a table.
+/// A storage type that a parameter can have: every row is stored, as a table.
 #[diagnostic::on_unimplemented(
     message = "a parameter cannot be stored as `{Self}`",
     note = "a parameter is a table of all its rows: `Dense`, or `RowSparse` if batches touch few of them"
 )]
 pub trait ParameterStorage: Array {
-    /// What reads the table.
+    /// A view of the table.
     type View<'a>: Copy;
 
-    /// The table of a parameter that is stored so.
+    /// The view of a parameter with this storage type.
     fn view<G: Array<Element = Self::Element>>(parameter: &Parameter<Self, G>) -> Self::View<'_>
     where
         Self: Sized;
 
-    /// An array of its own.
+    /// An owned array.
     fn to_owned(view: Self::View<'_>) -> Self;
 }
 
@@ -113,7 +113,7 @@ impl<T: Float, S: Array<Element = T>, G: Array<Element = T>> Parameter<S, G> {
         })
     }
 
-    /// A parameter of a table that there is.
+    /// A parameter made of an existing table.
     ///
     /// # Errors
     ///
@@ -161,13 +161,13 @@ impl<T: Float, S: Array<Element = T>, G: Array<Element = T>> Parameter<S, G> {
         self.shape.row_size()
     }
 
-    /// All values, row major. O(1), after a fused step of a rule with state O(values).
+    /// All values, row major. O(1); after a fused step of a rule with state O(values).
     #[inline]
     pub fn values(&self) -> &[T] {
         self.table.values()
     }
 
-    /// All values, row major, to be written. As [`values`](Self::values).
+    /// All values, row major, for writing. Cost as for [`values`](Self::values).
     #[inline]
     pub fn values_mut(&mut self) -> &mut [T] {
         self.table.values_mut()
@@ -189,8 +189,9 @@ impl<T: Float, S: Array<Element = T>, G: Array<Element = T>> Parameter<S, G> {
         &self.table
     }
 
-    /// The memory of the values, to be written: what an [`Updater`](crate::optimizer::Updater) takes. A table that is put in its place
-    /// has as many rows of as many elements: an updater refuses another, and what reads the parameter panics.
+    /// The memory of the values, for writing: an [`Updater`](crate::optimizer::Updater) takes it. A
+    /// table that replaces it must have as many rows of as many elements: an updater refuses
+    /// another, and reads of the parameter panic.
     #[inline]
     pub fn table_mut(&mut self) -> &mut Table<T> {
         &mut self.table
@@ -251,7 +252,7 @@ impl<T: Float, S: Array<Element = T>, G: Array<Element = T>> Parameter<S, G> {
         ParameterRef { name: self.name, shape: self.shape, table: &self.table }
     }
 
-    /// Name, shape and values to be written, without the storage types.
+    /// Name, shape and values for writing, without the storage types.
     pub fn as_mut(&mut self) -> ParameterMut<'_, T> {
         ParameterMut { name: self.name, shape: self.shape, table: &mut self.table }
     }
@@ -271,7 +272,8 @@ impl<T: Float, S: Array<Element = T>, G: Array<Element = T>> fmt::Debug for Para
     }
 }
 
-/// A parameter whose gradient is row_sparse: what generic code that relies on sparse updates asks for.
+/// A parameter whose gradient is row_sparse: a bound for generic code that relies on sparse
+/// updates.
 #[diagnostic::on_unimplemented(
     message = "the gradient of this parameter is not row_sparse",
     note = "a parameter's gradient is row_sparse when every use of it reads it by rows, \
@@ -300,7 +302,7 @@ impl<'a, T: Element> ParameterRef<'a, T> {
     }
 }
 
-/// A parameter behind a model's interface, to be written.
+/// A parameter behind a model's interface, for writing.
 #[derive(Debug)]
 pub struct ParameterMut<'a, T: Element> {
     /// Its name.
@@ -312,7 +314,7 @@ pub struct ParameterMut<'a, T: Element> {
 }
 
 impl<T: Element> ParameterMut<'_, T> {
-    /// Its values, row major, to be written. As [`Parameter::values_mut`].
+    /// Its values, row major, for writing. Cost as for [`Parameter::values_mut`].
     #[inline]
     pub fn values_mut(&mut self) -> &mut [T] {
         self.table.values_mut()

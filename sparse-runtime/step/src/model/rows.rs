@@ -21,24 +21,24 @@ pub enum InputView<'a, T: Float> {
     RowSparse(RowSparseView<'a, T>),
 }
 
-/// A set of rows of a parameter, by where a batch has their ids. The compiler derives it from the model's operators.
+/// A set of rows of a parameter, given by the inputs that name them. The compiler derives it from
+/// the model's operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowSet {
-    /// Every row, whatever the batch.
+    /// Every row, for any batch.
     All,
     /// The columns that occur in these csr inputs, and the ids in these arrays of ids: positions in
-    /// [`Model::INPUTS`]. Without any, no row.
+    /// [`Model::INPUTS`]. Empty without any.
     Of(&'static [usize]),
 }
 
 impl RowSet {
-    /// Visits the rows that a batch names, where those are not all: once for each time they occur, in the order of the
-    /// inputs; an id that is negative as `usize::MAX`. O(entries of the inputs). In one copy for a model, whatever `visit` does: every update rule
-    /// would have its own.
-    ///
+    /// Visits the rows that a batch names, unless these are all: once for each occurrence, in the
+    /// order of the inputs; a negative id as `usize::MAX`. O(entries of the inputs). Compiled once
+    /// for a model, for any `visit`: otherwise every update rule would have a copy.
     /// # Errors
     ///
-    /// The first one of `visit`.
+    /// The first error of `visit`.
     pub(crate) fn visit<M: Model>(
         self,
         batch: &M::Batch<'_>,
@@ -86,11 +86,12 @@ impl RowSet {
     }
 }
 
-/// Room for the rows of one batch after the other: [`Model::rows_read`] and [`Model::rows_written`] write into it, and allocate
-/// nothing once it has seen the widest parameter and the largest batch.
+/// A buffer for the rows of one batch after the other. [`Model::rows_read`] and
+/// [`Model::rows_written`] write into it, and allocate nothing once it has seen the widest
+/// parameter and the largest batch.
 ///
-/// Memory: 8 bytes for each row of the largest batch, and a fifth of a byte for each row of the widest parameter, mapped where
-/// batches touch it.
+/// Memory: 8 bytes for each row of the largest batch, and a fifth of a byte for each row of the
+/// widest parameter, mapped where batches touch it.
 #[derive(Clone, Debug, Default)]
 pub struct RowIds {
     set: IndexSet,
@@ -98,12 +99,12 @@ pub struct RowIds {
 }
 
 impl RowIds {
-    /// Without rows.
+    /// An empty buffer.
     pub fn new() -> Self {
         RowIds::default()
     }
 
-    /// The rows of a set, ascending and each once.
+    /// The rows of a set, ascending and distinct.
     pub(super) fn of<M: Model>(
         &mut self,
         rows: RowSet,

@@ -1,18 +1,18 @@
 //! The totals of several steps of one call.
 
-/// The steps that [`Model::train_rows`](super::Model::train_rows) made, each of one row.
+/// The steps of a call of [`Model::train_rows`](super::Model::train_rows), each of one sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RowSteps {
-    /// How many.
+    /// The number of steps.
     pub n_steps: usize,
-    /// The sum of the losses, each of a row just before it was learnt from.
+    /// The sum of the losses, each of a sample just before it was learnt from.
     pub loss_sum: f64,
-    /// The loss of the last row.
+    /// The loss of the last sample.
     pub last_loss: f64,
 }
 
 impl RowSteps {
-    /// Counts a step. False if its loss is infinite or NaN: it should be the last.
+    /// Counts a step. False if its loss is infinite or NaN: stop then.
     #[inline(always)]
     pub fn add(&mut self, loss: f64) -> bool {
         self.n_steps += 1;
@@ -21,7 +21,7 @@ impl RowSteps {
         loss.is_finite()
     }
 
-    /// Counts steps that follow these.
+    /// Adds later steps.
     #[inline]
     pub fn extend(&mut self, steps: RowSteps) {
         self.n_steps += steps.n_steps;

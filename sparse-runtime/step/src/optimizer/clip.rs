@@ -4,8 +4,8 @@ use crate::error::Result;
 use crate::model::{GradientMut, Model, gradient};
 use sparse_core::element::Float;
 
-/// Multiplies the gradients of all parameters of a model by one factor, so that the norm of all their elements together is at most
-/// `max_norm`. O(elements stored).
+/// Multiplies the gradients of all parameters of a model by one factor, so that their common norm
+/// is at most `max_norm`. O(elements stored).
 ///
 /// # Errors
 ///
@@ -39,8 +39,8 @@ pub(crate) fn gradients<M: Model>(model: &mut M, max_norm: f64) -> Result<()> {
     each(&mut |values| scale(values, factor))
 }
 
-/// What the gradients of a step are multiplied with, so that the norm of all their elements together is at most `max_norm`: 1
-/// where it is. `squares` are the [sums of squares](sum_of_squares) of the gradients.
+/// The factor for the gradients of a step that makes their common norm at most `max_norm`: 1 if it
+/// is already. `squares` are the [sums of squares](sum_of_squares) of the gradients.
 ///
 /// ```
 /// use sparse_runtime::optimizer::clip::{factor, sum_of_squares};

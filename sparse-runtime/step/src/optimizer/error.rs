@@ -2,7 +2,7 @@
 
 use crate::formats::Shape;
 
-/// An update was asked for that does not fit the parameters. Every variant names the parameter.
+/// An update that does not fit the parameters. Every variant names the parameter.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptimizerError {
@@ -27,7 +27,7 @@ pub enum OptimizerError {
         /// Its rows.
         n_rows: usize,
     },
-    /// States were asked for beside weights of a slice, or of a rule without any.
+    /// States beside the weights of a slice, or for a rule without any.
     #[error(
         "`{rule}` keeps no state beside the weights of parameter `{parameter}`: ask for `General` rows"
     )]
@@ -37,7 +37,7 @@ pub enum OptimizerError {
         /// The rule.
         rule: &'static str,
     },
-    /// A rule whose recurrence is Rust alone was to be used on a GPU.
+    /// A rule without formulas cannot run on a GPU.
     #[cfg(feature = "cuda")]
     #[error(
         "`{rule}` has no recurrence as formulas, of which a kernel of a GPU could be made: train on the host, or by another rule"
@@ -46,7 +46,7 @@ pub enum OptimizerError {
         /// The rule.
         rule: &'static str,
     },
-    /// Rows that wait for idle steps were to be on a GPU.
+    /// Table rows that miss idle steps cannot be on a GPU under this rule.
     #[cfg(feature = "cuda")]
     #[error(
         "{rule}: steps without a gradient change rows, and the rule has no formulas by which a GPU could catch up with them later: with these \
@@ -57,7 +57,7 @@ pub enum OptimizerError {
         /// The rule.
         rule: &'static str,
     },
-    /// Rows that have waited for more steps than a GPU counts were to be there.
+    /// Table rows have missed more steps than a GPU counts.
     #[cfg(feature = "cuda")]
     #[error(
         "rows of parameter `{parameter}` have waited for {steps} steps, but on a GPU for {most} at most: bring them up to date on the host \
@@ -68,10 +68,10 @@ pub enum OptimizerError {
         parameter: String,
         /// The steps since all its rows were up to date.
         steps: u64,
-        /// The most there may be.
+        /// The maximum.
         most: u64,
     },
-    /// A step of a rule that corrects gradients was begun by hand.
+    /// A step of a rule that corrects gradients was not prepared.
     #[error(
         "`{rule}` corrects gradients by a mean gradient, which nobody has prepared for this step: train with `Trainer::fit` or `Trainer::fit_epochs`"
     )]
@@ -79,15 +79,15 @@ pub enum OptimizerError {
         /// The rule.
         rule: &'static str,
     },
-    /// A batch has a row of which nothing is kept.
+    /// A batch has a sample without kept derivatives.
     #[error("row {id} of the data is in a batch, but the data is said to have {n_samples} rows")]
     NoSuchSample {
-        /// The number of the row.
+        /// The number of the sample.
         id: usize,
-        /// The rows there are.
+        /// The number of samples.
         n_samples: usize,
     },
-    /// Steps that threads make at once were to update a parameter that they do not share.
+    /// Hogwild steps cannot update a parameter that is not shared.
     #[error(
         "parameter `{parameter}`: threads share it without locks only where it is multiplied with a csr input in a step that is one loop: train with `{rule}` by `Trainer::fit`"
     )]
@@ -97,7 +97,7 @@ pub enum OptimizerError {
         /// The rule.
         rule: &'static str,
     },
-    /// A parameter was to be updated between two steps.
+    /// A parameter is lent outside of a step.
     #[error(
         "parameter `{parameter}` is lent to a step, but none was begun: call `begin_step` before, and `end_step` when all parameters are updated"
     )]
@@ -105,58 +105,58 @@ pub enum OptimizerError {
         /// The parameter.
         parameter: String,
     },
-    /// The derivatives that are kept of samples are not as many for each as the model has scores.
+    /// The number of derivatives kept for each sample differs from the model's scores.
     #[error(
         "{kept} derivatives are kept for each sample, but a row of this model has {found} scores: go on with the model that they are of, or begin a run anew"
     )]
     OtherDerivatives {
-        /// Those kept for each sample.
+        /// The number kept for each sample.
         kept: usize,
-        /// The scores of a row.
+        /// The scores of a sample.
         found: usize,
     },
-    /// More steps ended than were begun.
+    /// More steps ended than have begun.
     #[error(
         "{made} steps end, but {begun} were begun: call `begin_step` before each `end_step`, and end by `end_steps` no more than `begin_steps` returned"
     )]
     NotBegun {
-        /// The steps that were to end.
+        /// The number of steps to end.
         made: u64,
-        /// Those that were begun and had not ended.
+        /// The number of pending steps.
         begun: u64,
     },
-    /// The values and states of one parameter were to be put back as those of another.
+    /// The values and states of one parameter were returned as those of another.
     #[error(
         "what was taken out of parameter {taken}, with {found} states, cannot be put back to parameter `{parameter}`, which has {expected}: \
          put back what `take_dense` of the same parameter gave"
     )]
     OtherSteps {
-        /// The parameter that they were to be put back to.
+        /// The parameter to which they were returned.
         parameter: String,
         /// Its states.
         expected: usize,
-        /// The position of the one they were taken out of.
+        /// The position from which they were taken.
         taken: usize,
         /// The states.
         found: usize,
     },
-    /// There is no such parameter.
+    /// There is no parameter at this position.
     #[error("parameter {index} does not exist: the updater has {n_parameters} parameters")]
     NoSuchParameter {
-        /// The position asked for.
+        /// The position.
         index: usize,
-        /// The parameters there are.
+        /// The number of parameters.
         n_parameters: usize,
     },
-    /// The updater was made for another model.
+    /// The updater belongs to another model.
     #[error(
         "the updater was made for other parameters than those of model `{model}`: make it by `Updater::for_model`"
     )]
     OtherModel {
-        /// The model that was to be updated.
+        /// The model.
         model: &'static str,
     },
-    /// A parameter has weights that no state of the rule gives.
+    /// A parameter has weights that follow from no state of the rule.
     #[error(
         "parameter `{parameter}` has weights that are not 0, but no state of `{rule}` gives such a weight unless {} is above 0 for this \
          parameter, and its first step would forget them: set one of them, or start from zeros{}",
@@ -168,12 +168,12 @@ pub enum OptimizerError {
         parameter: String,
         /// The rule.
         rule: &'static str,
-        /// The rule's hyperparameters one of which must be above 0.
+        /// The rule's hyperparameters, one of which must be above 0.
         hyperparameters: &'static [&'static str],
-        /// Whether penalties count for the parameter.
+        /// Whether penalties apply to the parameter.
         decays: bool,
     },
-    /// The updater keeps states of another model that is still there.
+    /// The updater holds states of another model that still exists.
     #[error(
         "parameter `{parameter}` is of another model than the one that this updater has trained, whose states and missed steps it keeps: make an \
          updater for each model, by `Trainer::updater` or `Updater::for_model`"
@@ -204,10 +204,10 @@ pub enum OptimizerError {
         rule: &'static str,
         /// The parameter's rows.
         n_rows: usize,
-        /// What weights and states take.
+        /// The bytes of weights and states.
         bytes: usize,
     },
-    /// The values given are not the parameter's.
+    /// The number of values differs from the parameter's.
     #[error("parameter `{parameter}` has {expected} values, but {found} were given")]
     ValueCount {
         /// The parameter.
@@ -231,7 +231,7 @@ pub enum OptimizerError {
         /// The gradient's shape.
         found: Shape,
     },
-    /// A row_sparse gradient for a parameter whose gradient was said to be dense.
+    /// A row_sparse gradient for a parameter whose gradient is declared dense.
     #[error(
         "parameter `{parameter}` was given a row_sparse gradient, but its gradient was declared dense: rows without a gradient would not be caught up"
     )]
@@ -239,17 +239,17 @@ pub enum OptimizerError {
         /// The parameter.
         parameter: String,
     },
-    /// A row is named that the parameter does not have.
+    /// A table row out of range.
     #[error("parameter `{parameter}` has {n_rows} rows, but row {row} was asked for")]
     RowOutOfRange {
         /// The parameter.
         parameter: String,
         /// The row.
         row: usize,
-        /// The rows there are.
+        /// The number of rows.
         n_rows: usize,
     },
-    /// A frozen parameter was to be updated.
+    /// An update of a frozen parameter.
     #[error("parameter `{parameter}` is frozen and cannot be updated")]
     Frozen {
         /// The parameter.
@@ -258,10 +258,10 @@ pub enum OptimizerError {
     /// Two handles on one parameter.
     #[error("the rows of one parameter were asked for twice at once, in {indices:?}")]
     Repeated {
-        /// The positions asked for.
+        /// The positions.
         indices: Vec<usize>,
     },
-    /// A `Plain` handle was asked for where the rule does more.
+    /// A `Plain` handle for a rule that does more.
     #[error(
         "parameter `{parameter}`: rule `{rule}` does more here than add a multiple of the gradient: ask for `General` rows"
     )]
@@ -271,7 +271,7 @@ pub enum OptimizerError {
         /// The rule.
         rule: &'static str,
     },
-    /// In `LazyUpdate::Dense` a step ended without the update of all rows.
+    /// In `LazyUpdate::Dense` a step ended before all rows were updated.
     #[error(
         "parameter `{parameter}`: the step ended, but the rows without a gradient were not updated: call `RowUpdater::finish`, or use `LazyUpdate::Exact`"
     )]
@@ -279,26 +279,26 @@ pub enum OptimizerError {
         /// The parameter.
         parameter: String,
     },
-    /// The state of another updater, or of none.
+    /// The state of another updater, or an invalid one.
     #[error("the optimizer state does not fit: {problem}")]
     Snapshot {
-        /// What is wrong.
+        /// The fault.
         problem: String,
     },
-    /// A learning rate that no step can be made with.
+    /// An invalid learning rate.
     #[error("the learning rate is {value}, but must be at least 0 and finite")]
     LearningRate {
         /// The rate.
         value: f64,
     },
-    /// A scale of a parameter's learning rate or weight decay that makes no sense.
+    /// An invalid scale of a parameter's learning rate or weight decay.
     #[error(
         "parameter `{parameter}`: the scale of its {what} is {value}, but must be at least 0 and finite"
     )]
     Scale {
         /// The parameter.
         parameter: String,
-        /// What it scales.
+        /// The quantity that it scales.
         what: &'static str,
         /// The scale.
         value: f64,

@@ -3,8 +3,9 @@
 use crate::prefetch::prefetch_at;
 use std::marker::PhantomData;
 
-/// A number for each row: beside its weights and states, where a row of [blocks](crate::parameter_memory::Layout) has room for it, so that one line of
-/// the cache has all of a row; else in an array of its own. By value, as [`RowCursor`](super::RowCursor) is.
+/// The last step of each table row. It lies beside the row's weights and states if a row of
+/// [blocks](crate::parameter_memory::Layout) has unused bytes, so that one cache line has the whole
+/// row; otherwise in an array. By value, like [`RowCursor`](super::RowCursor).
 ///
 /// Invariant: from `first` on there are `n_rows` numbers, `stride` bytes from one to the next, borrowed for `'a`.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +17,7 @@ pub(super) struct LastSteps<'a> {
 }
 
 impl<'a> LastSteps<'a> {
-    /// Of no row: nobody asks.
+    /// Unused, for rules that keep no last steps.
     pub(super) const NONE: LastSteps<'static> =
         LastSteps { first: std::ptr::null_mut(), stride: 0, n_rows: 0, of: PhantomData };
 
@@ -56,7 +57,7 @@ impl<'a> LastSteps<'a> {
         LastSteps { first, stride, ..self }
     }
 
-    /// Whether nobody asks.
+    /// Whether last steps are unused.
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
         self.n_rows == 0
@@ -68,7 +69,7 @@ impl<'a> LastSteps<'a> {
         if self.stride == size_of::<u32>() { size_of::<u32>() * self.n_rows } else { 0 }
     }
 
-    /// That of a row.
+    /// The last step of a row.
     ///
     /// # Safety
     ///
@@ -83,14 +84,14 @@ impl<'a> LastSteps<'a> {
         unsafe { &mut *self.first.add(row * self.stride).cast() }
     }
 
-    /// That of a row; `None` where there is none.
+    /// The last step of a row; `None` if it is out of range.
     #[inline(always)]
     pub(super) fn get_mut(&mut self, row: usize) -> Option<&mut u32> {
         // SAFETY: compared here; borrowed as `self` is, of which no copy is used meanwhile.
         (row < self.n_rows).then(|| unsafe { self.at(row) })
     }
 
-    /// Asks for that of a row ahead of its use, unless it comes with the row. Any row will do.
+    /// Prefetches the last step of a row, unless it comes with the row. Any row is allowed.
     #[inline(always)]
     pub(super) fn prefetch(self, row: usize) {
         if self.stride == size_of::<u32>() {

@@ -1,7 +1,8 @@
-//! Update rules at work on parameters: state, catch-up, and the dense, exact and touched-rows updates.
+//! Update rules at work on parameters: states, lazy updates, and the dense, exact and touched-rows
+//! modes.
 //!
-//! A rule states what one step does to one weight
-//! ([`sparse_core::update_rules`]); [`Updater`] derives everything else. For a `row_sparse` gradient:
+//! A rule states what one step does to one weight ([`sparse_core::update_rules`]); [`Updater`]
+//! derives everything else. For a `row_sparse` gradient:
 //!
 //! | mode | rows of the gradient | other rows | a step costs |
 //! |---|---|---|---|
@@ -10,8 +11,9 @@
 //! | `Dense` | updated | updated with gradient 0 | O(rows) |
 //!
 //! `Exact` and `Dense` are the same mathematics. In `Exact` a table is up to date only where it was
-//! [settled](Updater::settle_rows); [`Updater::flush`] settles all of it, before it is evaluated or saved, and looks at no
-//! row that no batch has touched unless idle steps change such rows.
+//! [caught up](Updater::settle_rows). [`Updater::flush`] catches up all of it, before it is
+//! evaluated or saved; it visits only rows that a batch has touched, unless idle steps change
+//! others.
 //!
 //! ```
 //! use sparse_core::storage::Storage;
@@ -95,9 +97,10 @@ pub use spec::ParameterSpec;
 pub(crate) use table_state::TableState;
 pub use updater::Updater;
 
-/// Runs `$body` with `$rows` bound to the [`RowUpdater`] of a parameter, whose table is given: compiled for a rule whose state
-/// lies beside the weights, and, of a rule that can do without state, also for one that is just `weight += factor · grad` and for
-/// any other. One branch a call, none inside. `$R` and `$T` are the updater's rule and element type.
+/// Runs `$body` with `$rows` bound to the [`RowUpdater`] of a parameter, whose table is given. It
+/// is compiled for a rule whose state lies beside the weights and, for a rule that can do without
+/// state, also for `weight += factor · grad` and for any other case. One branch a call, none
+/// inside. `$R` and `$T` are the updater's rule and element type.
 ///
 /// `$body` is an expression of one type, evaluated in a function that returns a `Result` whose error is made
 /// from [`crate::Error`]. Several parameters: `with_rows!(R, T; updater, [0 => &mut w, 1 => &mut v], |[w, v]| …)`, or

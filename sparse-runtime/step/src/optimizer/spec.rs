@@ -4,7 +4,7 @@ use crate::model::Model;
 use sparse_core::storage::Storage;
 use std::borrow::Cow;
 
-/// A parameter as an updater sees it: a table of rows.
+/// A parameter for an updater: a table of rows.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ParameterSpec {
@@ -23,7 +23,7 @@ pub struct ParameterSpec {
 }
 
 impl ParameterSpec {
-    /// A parameter of `n_rows × row_size` elements, decayed and moved in full.
+    /// A parameter of `n_rows × row_size` elements, with full decay and learning rate.
     pub fn new(
         name: impl Into<Cow<'static, str>>,
         n_rows: usize,
@@ -44,7 +44,7 @@ impl ParameterSpec {
     ///
     /// Weight decay and L1 shrink the parameters that [decay](crate::model::ParameterInfo::decays)
     /// by their uses. A bias or a scale, which shrinking would only distort, is exempt (scale 0).
-    /// Set [`weight_decay_scale`](Self::weight_decay_scale) to decide otherwise.
+    /// Set [`weight_decay_scale`](Self::weight_decay_scale) to change that.
     pub fn of_model<M: Model>(model: &M) -> Vec<ParameterSpec> {
         model
             .parameters()

@@ -23,14 +23,14 @@ pub(super) struct TouchedRows {
 }
 
 impl TouchedRows {
-    /// Makes room for rows below `n_rows`.
+    /// Reserves memory for rows below `n_rows`.
     pub(super) fn reserve(&mut self, n_rows: usize) {
         let n_words = n_rows.div_ceil(BITS);
         self.rows.resize(n_words, 0);
         self.words.resize(n_words.div_ceil(BITS), 0);
     }
 
-    /// Adds a row, of those that there is room for: once in the life of most.
+    /// Adds a row below the reserved number: once in the life of most.
     #[cold]
     #[inline(never)]
     pub(super) fn add(&mut self, row: usize) {
@@ -45,7 +45,7 @@ impl TouchedRows {
         self.rows.get(row / BITS).is_some_and(|word| word >> (row % BITS) & 1 != 0)
     }
 
-    /// From now on the set says nothing.
+    /// Makes the set incomplete from now on.
     pub(super) fn give_up(&mut self) {
         self.incomplete = true;
     }

@@ -18,24 +18,27 @@ use sparse_core::update_rules::{
 };
 use std::marker::PhantomData;
 
-/// Runs of equal idle maps after which tables are flushed and the history starts afresh: some 80 MB, 190 of maps as large as Adam's.
+/// Runs of equal idle maps after which tables are flushed and the history restarts: some 80 MB, 190
+/// for maps as large as Adam's.
 const MAX_RUNS: usize = 1 << 20;
 
 /// An update rule at work on the parameters of one model.
 ///
 /// A step is [`begin_step`](Self::begin_step), then for each parameter that is not frozen either
-/// [`rows`](Self::rows) (settle, read, update, finish), or [`apply_row_sparse`](Self::apply_row_sparse), or
-/// [`apply_dense`](Self::apply_dense), then [`end_step`](Self::end_step). The values stay with their owner
-/// and are lent to each call. A parameter whose gradient is row_sparse may be left out of a step, which is
-/// then an idle one for all its rows; one whose gradient is dense has all its rows updated at every step.
+/// [`rows`](Self::rows) (settle, read, update, finish), or
+/// [`apply_row_sparse`](Self::apply_row_sparse), or [`apply_dense`](Self::apply_dense), then
+/// [`end_step`](Self::end_step). The values stay with their owner and are lent to each call. A step
+/// may leave out a parameter whose gradient is row_sparse: it is then an idle step for all its
+/// rows. A parameter whose gradient is dense has all its rows updated at every step.
 ///
-/// Memory: the rule's state for each weight, 4 bytes and a bit a row where rows are caught up later (the bytes in what would be empty of the row's
-/// block, where there is room), 4 bytes a row where batches are accumulated; all of it mapped by the system only where rows are touched.
+/// Memory: the rule's state for each weight; 4 bytes and a bit a table row where rows are caught up
+/// later (the bytes in an unused part of the row's block, if it has one); 4 bytes a table row where
+/// batches are accumulated. The system maps all of it only where rows are touched.
 #[derive(Clone, Debug)]
 pub struct Updater<R: UpdateRule, T: Float> {
     pub(super) rule: R,
     pub(super) mode: LazyUpdate,
-    /// What the next step will use.
+    /// The learning rate of the next step.
     pub(super) learning_rate: f64,
     /// What the groups' steps are made for.
     pub(super) resolved: f64,
@@ -47,17 +50,17 @@ pub struct Updater<R: UpdateRule, T: Float> {
     pub(super) parameters: Vec<Record<T::Accumulator, StateOf<R, T>>>,
     pub(super) max_runs: usize,
     records_outputs: bool,
-    /// Names this updater and its copies in the tables that their states lie in.
+    /// The token of this updater and its copies in the tables with their states.
     pub(super) tenant: Tenant,
     pub(super) reduction: Reduction<T>,
     /// Of a rule that [races](UpdateRule::RACES): the part in a table that threads share.
     pub(super) racer: Option<Racer<T>>,
-    /// Of each parameter, what a GPU is told of the steps that rows may have missed.
+    /// For each parameter, the steps that rows may have missed, for a GPU.
     #[cfg(feature = "cuda")]
     pub(super) on_gpu: Vec<super::cuda::Products<IdleOf<R, T>>>,
 }
 
-/// The steps that were begun and have not ended.
+/// The steps that have begun and not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begun {
     Nothing,
@@ -67,7 +70,7 @@ pub(super) enum Begun {
     Together(u64),
 }
 
-/// The most steps that are begun together: with those since the last flush they fit 32 bits.
+/// The most steps that begin together: with those since the last flush they fit 32 bits.
 const MAX_BEGUN: usize = 1 << 30;
 
 /// The parameters with the same scales: they have one resolved step and one idle history.
@@ -95,14 +98,14 @@ impl<S, M: IdleMap, A: Float> Group<S, M, A> {
         (self.learning_rate_scale, self.weight_decay_scale)
     }
 
-    /// Whether rows of a table that is settled up to step `base` may wait for idle steps, or will.
+    /// Whether rows of a table that is caught up to step `base` may miss idle steps, or will.
     #[inline(always)]
     pub(super) fn settles_since(&self, base: u64) -> bool {
         self.active && (!M::FORGETS || self.history.newest_run().is_some_and(|first| base <= first))
     }
 }
 
-/// What the updater keeps for one parameter.
+/// The updater's data for one parameter.
 #[derive(Clone, Debug)]
 pub(super) struct Record<T, S> {
     pub(super) spec: ParameterSpec,
@@ -147,12 +150,12 @@ impl<T, S: StateBlock<T>> Record<T, S> {
 }
 
 impl<R: UpdateRule, T: Float> Updater<R, T> {
-    /// A rule at work on these parameters, at step 0.
+    /// A rule for these parameters, at step 0.
     ///
     /// # Errors
     ///
-    /// What [`UpdateRule::check`] refuses, a scale of a parameter below 0, a table that cannot be addressed, states for which there is no
-    /// memory.
+    /// Refusals of [`UpdateRule::check`], a scale of a parameter below 0, a table that cannot be
+    /// addressed, states without memory.
     pub fn new(rule: R, parameters: impl Into<Vec<ParameterSpec>>) -> Result<Self> {
         rule.check()?;
         let learning_rate = rule.learning_rate();
@@ -241,12 +244,12 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         Ok(updater)
     }
 
-    /// A rule at work on the parameters of `model`, with weight decay as
-    /// [`ParameterSpec::of_model`] says.
+    /// A rule for the parameters of `model`, with weight decay as in [`ParameterSpec::of_model`].
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new); [`OptimizerError::NoState`] for weights that no state of the rule gives.
+    /// As [`new`](Self::new); [`OptimizerError::NoState`] for weights that follow from no state of
+    /// the rule.
     pub fn for_model<M: Model<Element = T>>(rule: R, model: &M) -> Result<Self> {
         let updater = Self::new(rule, ParameterSpec::of_model(model))?;
         updater.check_weights(model)?;
@@ -258,7 +261,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         &self.rule
     }
 
-    /// The parameters, as they were given.
+    /// The parameters, as given.
     pub fn parameters(&self) -> impl ExactSizeIterator<Item = &ParameterSpec> {
         self.parameters.iter().map(|table| &table.spec)
     }
@@ -277,7 +280,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     ///
     /// # Errors
     ///
-    /// A rate that is negative, infinite or NaN. 0 is a step that changes no weight by its gradient.
+    /// A rate that is negative, infinite or NaN. A step at rate 0 changes no weight by its
+    /// gradient.
     #[inline]
     pub fn set_learning_rate(&mut self, learning_rate: f64) -> Result<()> {
         if !(learning_rate >= 0.0 && learning_rate.is_finite()) {
@@ -287,19 +291,20 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         Ok(())
     }
 
-    /// True if [`Model::train_step`] is to leave its outputs in place, as it does unless told otherwise.
+    /// True, the default, if [`Model::train_step`] leaves its outputs in place.
     #[inline]
     pub fn records_outputs(&self) -> bool {
         self.records_outputs
     }
 
-    /// Tells training steps whether anybody reads their outputs: a fused step can save the stores.
+    /// Says whether the outputs of training steps are read: a fused step can save the stores.
     pub fn set_records_outputs(&mut self, records: bool) {
         self.records_outputs = records;
     }
 
-    /// The states of a parameter, one a value or [a row](sparse_core::update_rules::OfRow), row major; nothing where the rule keeps none or none was needed yet. Up to
-    /// date after [`flush`](Self::flush). O(values).
+    /// The states of a parameter, one a value or [a row](sparse_core::update_rules::OfRow), row
+    /// major. Empty if the rule has none or needed none yet. Up to date after
+    /// [`flush`](Self::flush). O(values).
     ///
     /// # Errors
     ///
@@ -312,7 +317,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         })
     }
 
-    /// The states of a parameter that is lent as a slice of values, as [`states`](Self::states).
+    /// The states of a parameter that is lent as a slice of values, like [`states`](Self::states).
     ///
     /// # Errors
     ///
@@ -329,7 +334,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     ///
     /// # Errors
     ///
-    /// [`OptimizerError::NotPrepared`] of a rule that corrects gradients: a trainer prepares its steps.
+    /// [`OptimizerError::NotPrepared`] for a rule that corrects gradients: a trainer prepares its
+    /// steps.
     #[inline]
     pub fn begin_step(&mut self) -> Result<()> {
         if R::CORRECTS && !self.reduction.is_prepared {
@@ -363,9 +369,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         Ok(())
     }
 
-    /// Starts as many steps as can be made in one call, with one learning rate: returns how many,
-    /// from 1 to `at_most`, and 2³⁰ at most.
-    /// They end by [`end_steps`](Self::end_steps).
+    /// Starts as many steps as one call can make at one learning rate: returns their number, from 1
+    /// to `at_most`, and at most 2³⁰. They end by [`end_steps`](Self::end_steps).
     ///
     /// # Errors
     ///
@@ -385,11 +390,11 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         Ok(count)
     }
 
-    /// Ends the steps that were made of those begun together: advances the clock by `made`.
+    /// Ends `made` of the steps that began together: advances the clock by `made`.
     ///
     /// # Errors
     ///
-    /// As [`end_step`](Self::end_step); [`OptimizerError::NotBegun`] for more steps than were
+    /// As [`end_step`](Self::end_step); [`OptimizerError::NotBegun`] for more steps than have
     /// begun.
     #[inline]
     pub fn end_steps(&mut self, made: usize) -> Result<()> {
@@ -414,7 +419,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         Ok(())
     }
 
-    /// Forgets steps that were begun and not made.
+    /// Drops steps that began and were not made.
     #[inline]
     fn take_back_steps(&mut self) {
         for group in &mut self.groups {
@@ -424,7 +429,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
     }
 
-    /// Records what some steps, all like the present one, do to a row without a gradient.
+    /// Records the effect of some steps, all like the present one, on a row without a gradient.
     #[inline]
     fn record_idle(&mut self, count: u64) {
         for group in &mut self.groups {
@@ -439,7 +444,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
     }
 
-    /// Makes the groups' steps for the current learning rate and clock.
+    /// Resolves the groups' steps for the current learning rate and clock.
     #[cold]
     pub(super) fn resolve(&mut self) {
         self.resolved = self.learning_rate;
@@ -452,7 +457,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         self.prepare();
     }
 
-    /// Allocates what the groups' steps need and the tables do not have yet.
+    /// Allocates the memory that the groups' steps need and the tables lack.
     fn prepare(&mut self) {
         for (index, group) in self.groups.iter_mut().enumerate() {
             let activated = group.lazy && !group.active && group.idle.changes();
@@ -491,7 +496,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
     }
 
-    /// True where the steps up to which a parameter's rows are settled lie in its table, if they are kept.
+    /// True if the last steps of a parameter's rows lie in its table, if they are kept.
     pub(super) fn has_last_beside(record: &Record<T::Accumulator, StateOf<R, T>>) -> bool {
         record.beside && has_last_beside::<T, StateOf<R, T>>(record.spec.row_size)
     }

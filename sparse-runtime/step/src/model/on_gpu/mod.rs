@@ -1,4 +1,4 @@
-//! Models on a GPU: what `graph!` planned, launched there value by value.
+//! Models on a GPU: the plan of `graph!`, launched there value by value.
 
 mod batches;
 mod corrected;
@@ -28,30 +28,44 @@ use program::{Program, Wanted, Workspace};
 use sparse_core::update_rules::UpdateRule;
 use step::Asked;
 
-/// A model whose parameters are on a GPU, where its batches are computed: a [`Model`] like that which it was made of, for the same trainer.
+/// A model whose parameters are on a GPU, which computes its batches: a [`Model`] like the
+/// original, for the same trainer.
 ///
-/// A batch is copied there as one block from pinned memory, beside what is computed. There are two blocks: [`fit_epoch`](crate::training::fit_epoch) and the
-/// trainer copy the batch that comes next while a step computes ([`take_batch`](Model::take_batch)), and in a loop of one's own a batch is copied
-/// during the update of the step before it. Each block grows to the largest batch that it has seen: steps allocate nothing on the GPU once both have
-/// seen that. Where there is not enough, the step fails with [`CudaError::OutOfMemory`] and the model is as before it.
+/// A batch is copied there as one block from pinned memory, beside the computation. There are two
+/// blocks. [`fit_epoch`](crate::training::fit_epoch) and the trainer copy the next batch while a
+/// step computes ([`take_batch`](Model::take_batch)); in your own loop a batch is copied during the
+/// update of the previous step. Each block grows to the largest batch so far: steps allocate
+/// nothing on the GPU once both have seen it. Without enough memory, the step fails with
+/// [`CudaError::OutOfMemory`] and the model is unchanged.
 ///
-/// A value of the [plan](Model::PLAN) is a launch of a kernel, but in steps of models that are not `fuse = off`. There the scores of a generalised
-/// linear model, a factorization machine, a sum of what ids name (matrix factorization) or of a model whose rows go through dense layers of constant
-/// extents (wide & deep; at most 4096 elements), its loss and the derivatives are one kernel; and in any model a gradient of rows that is a sum over
-/// rows of the batch (csrᵀ · dense, of bags, of look-ups by ids) ends in their update without being made, where no norm is asked of it and the rule
-/// has no state of whole rows. Nothing of such a step is waited for: how many rows its batch names, only the GPU knows.
-/// [`train_step`](Model::train_step) and [`step_on_taken`](Model::step_on_taken) wait for the loss that they return, and for no more; after
-/// [`begin_step_on_taken`](Model::begin_step_on_taken), which the training loop calls where nobody looks at a step, it is waited for when it is
-/// [asked for](Model::late_losses). Evaluation and predictions of the training library have a batch copied and computed while the one before it is
-/// [read](Model::begin_evaluation). What failed on the GPU in a step is said by what waits next. The launches of a step up to its loss, and those
-/// after it, are CUDA graphs where their kernels are those of the step before; if the driver [refuses](Gpu::graphs_refused) these, they are made one
-/// by one, with the same results.
+/// A value of the [plan](Model::PLAN) is a launch of a kernel, except in steps of models that are
+/// not `fuse = off`:
 ///
-/// Rows that wait for steps which they missed ([`LazyUpdate::Exact`](sparse_core::update_rules::LazyUpdate::Exact)) do so there; the rows that a batch
-/// names are brought up to date before a step reads them.
+/// - The scores, the loss and the derivatives are one kernel for generalised linear models,
+///   factorization machines, sums of lookups (matrix factorization), and models whose samples go
+///   through dense layers of constant extents (wide & deep; at most 4096 elements).
+/// - In any model, a gradient that is a sum over samples which name table rows (csrᵀ · dense, of
+///   bags, of lookups by ids) ends in the update without being made. Exceptions are gradients whose
+///   norm is needed, and rules with a state of whole rows.
 ///
-/// Parameters and states come back to the host where training does anyway what costs O(values): at the end of an epoch, and where a
-/// callback looks. [`parameters`](Model::parameters) are those of that time, so that checkpoints are written as of any model.
+/// Such a step waits for nothing: only the GPU knows how many table rows its batch names.
+/// [`train_step`](Model::train_step) and [`step_on_taken`](Model::step_on_taken) wait for the loss
+/// that they return, and for no more. After [`begin_step_on_taken`](Model::begin_step_on_taken),
+/// which the training loop calls where nothing observes a step, the loss is waited for when it is
+/// [read](Model::late_losses). Evaluation and predictions of the training library have a batch
+/// copied and computed while the previous one is [read](Model::begin_evaluation). The next call
+/// that waits reports failures of a step on the GPU.
+///
+/// The launches of a step up to its loss, and those after it, are CUDA graphs if their kernels are
+/// those of the previous step. If the driver [refuses](Gpu::graphs_refused) graphs, launches are
+/// made one by one, with the same results.
+///
+/// Table rows that miss steps ([`LazyUpdate::Exact`](sparse_core::update_rules::LazyUpdate::Exact))
+/// wait on the GPU; the rows that a batch names are caught up before a step reads them.
+///
+/// Parameters and states come back to the host where training costs O(values) anyway: at the end of
+/// an epoch, and where a callback reads them. [`parameters`](Model::parameters) are those of that
+/// time, so that checkpoints are written as for any model.
 ///
 /// ```
 /// use sparse_runtime::device::cuda::Gpu;
@@ -70,19 +84,19 @@ pub struct OnGpu<M: Model<Element: GpuFloat>> {
     workspace: Workspace<M::Element>,
     context: CudaContext,
     outputs: Outputs<M::Element>,
-    /// Batches that are evaluated while others are.
+    /// Batches under evaluation while others are copied.
     evaluations: Evaluations<M::Element>,
     losses: Losses<M::Element>,
     /// The launches of a step up to its loss, and those after it, of batches in either block.
     replays: [[Replay; 2]; 2],
-    /// Whether the outputs on the host are not yet those of the last batch.
+    /// Whether the outputs on the host are older than the last batch.
     outputs_are_late: bool,
     newest: Newest,
-    /// Why parameters could not be brought back, for the next call that may say so.
+    /// The reason why parameters could not be brought back, for the next call that can report it.
     failure: Option<Error>,
 }
 
-/// Where the newest weights are.
+/// The place of the newest weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Newest {
     Host,
@@ -94,23 +108,25 @@ const LOSS: Wanted = Wanted::OUTPUTS.and(Wanted::LOSS);
 const ALL: Wanted = LOSS.and(Wanted::GRADIENTS).and(Wanted::SUMS);
 
 impl<M: Model<Element: GpuFloat>> OnGpu<M> {
-    /// A copy of a model on a GPU, which has a copy on the host as well. O(values of its parameters).
+    /// A copy of a model on a GPU, with a copy on the host as well. O(values of its parameters).
     ///
-    /// A model with a value that no kernel of a GPU computes does not compile where this is called; the error names the kernel.
+    /// A model with a value that no kernel of a GPU computes does not compile where this is called;
+    /// the error names the kernel.
     ///
     /// # Errors
     ///
-    /// [`ModelError::NotOnGpu`] of a model that writes states; [`CudaError::OutOfMemory`].
+    /// [`ModelError::NotOnGpu`] for a model that writes states; [`CudaError::OutOfMemory`].
     pub fn new(model: &M, gpu: &Gpu) -> Result<Self> {
         const { demand::demand_kernels(&M::PLAN) };
         OnGpu::try_new(model, gpu)
     }
 
-    /// As [`new`](OnGpu::new), for code that is generic in a model which may stay on the host.
+    /// Like [`new`](OnGpu::new), for code that is generic in a model which may stay on the host.
     ///
     /// # Errors
     ///
-    /// [`ModelError::NotOnGpu`], naming the kernels of its plan that there are none of on a GPU; [`CudaError::OutOfMemory`].
+    /// [`ModelError::NotOnGpu`], naming the kernels of its plan that a GPU lacks;
+    /// [`CudaError::OutOfMemory`].
     pub fn try_new(model: &M, gpu: &Gpu) -> Result<Self> {
         let program = Program::of::<M>()?;
         let tables = model
@@ -136,11 +152,11 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         })
     }
 
-    /// The model on the host again. O(values of its parameters).
+    /// The model, back on the host. O(values of its parameters).
     ///
     /// # Errors
     ///
-    /// What failed on the GPU.
+    /// Failures of the GPU.
     pub fn into_host(mut self) -> Result<M> {
         self.weights_to_host()?;
         Ok(self.host)
@@ -151,7 +167,8 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         self.context.gpu()
     }
 
-    /// Output `index` of the last call that computed outputs, if it is positions or counts, on the host: as the model there has it.
+    /// Output `index` of the last call that computed outputs, if it is positions or counts, copied
+    /// to the host.
     pub fn ids_output(&self, index: usize) -> Option<DenseView<'_, u64>> {
         match self.outputs.others.get(index)? {
             Array::Ids(Ids::U64(ids)) => Some(ids.view()),
@@ -159,8 +176,8 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         }
     }
 
-    /// Output `index` of the last call that computed outputs, if it is csr, on the host: the entries that the GPU has stored, none of which was
-    /// made dense on the way.
+    /// Output `index` of the last call that computed outputs, if it is csr, on the host: the
+    /// entries that the GPU stored, never made dense.
     pub fn csr_output(&self, index: usize) -> Option<CsrView<'_, M::Element>> {
         match self.outputs.others.get(index)? {
             Array::Csr(csr) => Some(csr.view()),
@@ -168,7 +185,8 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         }
     }
 
-    /// Output `index` of the last call that computed outputs, if it is row_sparse, on the host: the rows that the GPU has stored.
+    /// Output `index` of the last call that computed outputs, if it is row_sparse, on the host: the
+    /// rows that the GPU stored.
     pub fn row_sparse_output(&self, index: usize) -> Option<RowSparseView<'_, M::Element>> {
         match self.outputs.others.get(index)? {
             Array::RowSparse(rows) => Some(rows.view()),
@@ -176,8 +194,8 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         }
     }
 
-    /// The kernels by which the GPU computes the values of the plan, a line a value, then what a step has instead; of what was computed already
-    /// also those that were launched for it.
+    /// The kernels by which the GPU computes the values of the plan, a line a value, then the fused
+    /// kernels of a step; for values already computed also the kernels that were launched.
     ///
     /// ```text
     /// %4 = dot_csr_row_sparse: csr_column
@@ -202,7 +220,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         Ok(loss)
     }
 
-    /// Copies a batch to the GPU, for what is computed from now on.
+    /// Copies a batch to the GPU, for later computations.
     fn load(&mut self, batch: &M::Batch<'_>, labels: bool) -> Result<()> {
         self.check(batch, labels)?;
         let gpu = self.context.gpu();
@@ -210,7 +228,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         Ok(copied.map_err(|error| gpu.first_of(error))?)
     }
 
-    /// What is wrong with a batch, or was before it.
+    /// A fault of a batch, or an earlier one.
     fn check(&mut self, batch: &M::Batch<'_>, labels: bool) -> Result<()> {
         match self.failure.take() {
             Some(failure) => Err(failure),
@@ -218,13 +236,13 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         }
     }
 
-    /// Computes a batch that was loaded, with the parameters as they are on the host if they were changed there.
+    /// Computes a loaded batch, with the parameters of the host if they were changed there.
     fn run(&mut self, wanted: Wanted) -> Result<()> {
         self.weights_to_gpu()?;
         self.program.run::<M>(&mut self.workspace, wanted, &mut self.context)
     }
 
-    /// Copies parameters to the GPU that were changed on the host.
+    /// Copies parameters that were changed on the host to the GPU.
     fn weights_to_gpu(&mut self) -> Result<()> {
         if self.newest == Newest::Host {
             let gpu = self.context.gpu();
@@ -238,7 +256,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         Ok(())
     }
 
-    /// Asks for the loss of the batch that was computed, and says what failed before it reached the GPU.
+    /// Requests the loss of the computed batch, and reports failures before it reached the GPU.
     fn ask_for_loss(&mut self) -> Result<()> {
         if M::PLAN.losses.is_empty() {
             return Err(ModelError::NoLoss { model: M::NAME }.into());
@@ -249,7 +267,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         Ok(asked.map_err(|error| gpu.first_of(error))?)
     }
 
-    /// Waits for the loss that was asked for last.
+    /// Waits for the last requested loss.
     fn newest_loss(&mut self) -> Result<f64> {
         let newest = self.losses.newest();
         Ok(newest.map_err(|error| self.context.gpu().first_of(error))?)
@@ -280,7 +298,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
     }
 }
 
-/// A model of its own, on the same GPU. What cannot be copied there is an error of the clone's next step.
+/// A separate model, on the same GPU. A failed copy is an error of the clone's next step.
 impl<M: Model<Element: GpuFloat>> Clone for OnGpu<M> {
     fn clone(&self) -> Self {
         let gpu = self.context.gpu();
@@ -306,8 +324,9 @@ impl<M: Model<Element: GpuFloat>> Clone for OnGpu<M> {
 impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
     type Element = M::Element;
     type Batch<'a> = M::Batch<'a>;
-    /// Those that are dense, in the order of [`OUTPUTS`](Model::OUTPUTS), on the host; others have no elements here, but are
-    /// [`csr_output`](OnGpu::csr_output), [`row_sparse_output`](OnGpu::row_sparse_output) and [`ids_output`](OnGpu::ids_output).
+    /// The dense ones, in the order of [`OUTPUTS`](Model::OUTPUTS), on the host. Others have no
+    /// elements here; they are [`csr_output`](OnGpu::csr_output),
+    /// [`row_sparse_output`](OnGpu::row_sparse_output) and [`ids_output`](OnGpu::ids_output).
     type Outputs = Vec<Dense<M::Element>>;
     /// They stay on the GPU.
     type Gradients = ();
@@ -342,7 +361,7 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         Ok(&self.outputs.dense)
     }
 
-    /// Where the model on the host does, unless the derivatives by its scores are an output as well.
+    /// As on the host, unless the derivatives by its scores are an output as well.
     fn corrects_scores(&self) -> bool {
         self.program.corrected().is_some()
     }
