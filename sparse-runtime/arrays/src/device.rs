@@ -1,5 +1,5 @@
-//! Where arrays live. The device is a type parameter of every array, view and kernel, so that mixing
-//! devices is a type error; [`Cpu`] is the default everywhere.
+//! Devices of arrays. The device is a type parameter of every array, view and kernel, so that
+//! mixing devices is a type error; [`Cpu`] is the default everywhere.
 
 #[cfg(feature = "cuda")]
 #[path = "../../device/src/cuda/mod.rs"]
@@ -10,7 +10,7 @@ use crate::parameter_memory::Table;
 use sparse_core::element::{Element, Stored};
 use std::fmt::Debug;
 
-/// A place where arrays live and kernels run.
+/// A device: memory for arrays, and kernels.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a device",
     note = "arrays live on `Cpu`, which need not be written"
@@ -19,8 +19,8 @@ pub trait Device: Copy + Clone + Debug + Default + Send + Sync + 'static {
     /// The device's name in plans and messages.
     const NAME: &'static str;
 
-    /// An owned, growable run of elements. Arrays are cloned where it is: memory that may not be there is asked for by a function
-    /// that returns an error.
+    /// An owned, growable run of elements. Arrays are cloned on their device; a function that
+    /// returns an error allocates memory that may be missing.
     type Buffer<T: Stored>: Debug + Default + Send + Sync;
 
     /// An owned run of the elements of a dense array.
@@ -32,7 +32,7 @@ pub trait Device: Copy + Clone + Debug + Default + Send + Sync + 'static {
     /// A borrowed run of elements.
     type Slice<'a, T: Stored>: Run;
 
-    /// Owned column ids, in the width that the number of columns asks for.
+    /// Owned column ids, of the width for the number of columns.
     type ColumnIds: Debug + Default + Send + Sync;
 
     /// Borrowed column ids.
@@ -47,11 +47,11 @@ pub trait Device: Copy + Clone + Debug + Default + Send + Sync + 'static {
     /// All column ids, borrowed.
     fn column_ids(ids: &Self::ColumnIds) -> Self::ColumnIdsSlice<'_>;
 
-    /// Where each row of a csr starts and where it ends, of row pointers of which there may be none.
+    /// The starts and ends of the rows of a csr, from row pointers, which may be absent.
     fn bounds(indptr: &Self::Buffer<u64>) -> (Self::Slice<'_, u64>, Self::Slice<'_, u64>);
 }
 
-/// A borrowed run of elements, wherever it is.
+/// A borrowed run of elements, on any device.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a run of elements",
     note = "what a device lends of its buffers is one: on `Cpu` a slice"
@@ -73,7 +73,7 @@ impl<T: Stored> Run for &[T] {
     }
 }
 
-/// The host: buffers are `Vec`s, those of dense arrays from a cache line on, slices are slices.
+/// The host: buffers are `Vec`s, those of dense arrays start at a cache line, slices are slices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu;
 

@@ -1,9 +1,10 @@
-//! Text of a file in a message: what would control a terminal is written as an escape.
+//! Escaped text of a file in a message: control characters are written as escapes.
 
 use std::fmt::{self, Display, Formatter, Write};
 
-/// Prints what it holds with escapes in the place of control characters, and of marks that turn the direction of text: a name or a note of a file
-/// can neither move a terminal's cursor nor pretend to be another line.
+/// Prints its content with escapes for control characters, and for marks that change the direction
+/// of text. A name or a note of a file can then neither move a terminal's cursor nor pretend to be
+/// another line.
 ///
 /// ```
 /// use sparse_runtime::escaped::Escaped;
@@ -32,7 +33,7 @@ impl Write for Escaping<'_, '_> {
     }
 }
 
-/// Whether a character does something to what is around it.
+/// Whether a character affects its surroundings.
 fn controls(c: char) -> bool {
     let turns =
         matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

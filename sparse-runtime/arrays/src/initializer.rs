@@ -1,8 +1,9 @@
-//! What parameters hold before the first step, as a pure function of seed and place.
+//! Initial values of parameters, as a pure function of seed and position.
 //!
-//! The value of element `(row, column)` of parameter number `p` depends on `(seed, p, row, column)` alone: not on the
-//! size of the table, on the order of filling or on the number of threads. So a larger table starts with the same rows, a
-//! part of a table held elsewhere is filled there, and a row can be made when it is first read.
+//! The value of element `(row, column)` of parameter number `p` depends on `(seed, p, row, column)`
+//! alone: not on the size of the table, the order of filling or the number of threads. A larger
+//! table therefore starts with the same rows. A part of a table on another machine is filled there,
+//! and a row can be made when it is first read.
 //!
 //! The bits come from SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014), used
 //! as a counter: each row is one generator whose starting state is a hash of seed, parameter and row, and its k-th output
@@ -13,7 +14,7 @@ use rayon::prelude::*;
 use sparse_core::element::Float;
 use std::f64::consts::TAU;
 
-/// The values that a parameter starts with.
+/// The initial values of a parameter.
 ///
 /// ```
 /// use sparse_runtime::initializer::{Initializer, Seed};
@@ -47,7 +48,7 @@ pub enum Initializer {
     },
 }
 
-/// An initializer has senseless numbers.
+/// An initializer has invalid numbers.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InitializerError {
@@ -75,7 +76,7 @@ pub enum InitializerError {
     },
 }
 
-/// What all randomness of a model or a training run derives from.
+/// The seed of all randomness of a model or a training run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Seed(pub u64);
 
@@ -190,7 +191,7 @@ impl Initializer {
         })
     }
 
-    /// The initial values of a parameter, in the memory that it keeps. As [`values`](Self::values).
+    /// The initial values of a parameter, in its memory. Otherwise like [`values`](Self::values).
     pub(crate) fn table<T: Float>(
         &self,
         n_rows: usize,
@@ -245,7 +246,7 @@ impl Initializer {
     }
 }
 
-/// Elements that one thread fills in one go: enough that handing them out costs nothing.
+/// Elements that one thread fills at once: enough to make their distribution cheap.
 const SHARE: usize = 1 << 14;
 
 /// Fills rows in parallel; `fill` gets the state of the row's generator.

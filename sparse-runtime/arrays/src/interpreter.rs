@@ -1,5 +1,6 @@
-//! Runs a compiled graph value by value, each by its kernel, without a macro and without fusion: the reference that
-//! emitted code is tested against, and a way to run any graph by the kernels of another device. It checks what kernels leave to their caller, and what inference says of
+//! Interpreter: runs a compiled graph value by value, each by its kernel, without a macro and
+//! without fusion. Emitted code is tested against it, and it runs any graph by the kernels of
+//! another device. It checks what kernels leave to their caller, and the inferred properties of
 //! their results.
 
 use crate::device::Cpu;
@@ -14,7 +15,7 @@ use sparse_core::shapes::{Dim, show};
 use sparse_core::storage::{ElementType, Storage};
 use std::collections::HashMap;
 
-/// Why a graph could not be run.
+/// A graph could not be run.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InterpreterError {
@@ -40,7 +41,7 @@ pub enum InterpreterError {
         /// The storage given.
         found: String,
     },
-    /// An array's shape is not the one declared or inferred.
+    /// An array's shape differs from the declared or inferred one.
     #[error("`{name}` has shape {found}, but {expected} was declared or inferred")]
     Shape {
         /// The value.
@@ -50,7 +51,7 @@ pub enum InterpreterError {
         /// The shape found.
         found: Shape,
     },
-    /// An id is negative, or not below the extent that ids are positions in.
+    /// An id is negative, or not below the extent that it indexes.
     #[error(
         "`{name}` holds id {id} at position {position}, but ids must be 0 or more and below {bound}"
     )]
@@ -61,7 +62,7 @@ pub enum InterpreterError {
         position: usize,
         /// The id.
         id: i128,
-        /// What ids must be below.
+        /// The bound on ids.
         bound: usize,
     },
     /// A value has no kernel.
@@ -74,7 +75,7 @@ pub enum InterpreterError {
     },
 }
 
-/// The call of one kernel, wherever it runs.
+/// The call of one kernel, on any device.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'g, 'a, T: Float> {
     /// The operator.
@@ -83,13 +84,13 @@ pub struct Call<'g, 'a, T: Float> {
     pub kernel: &'g str,
     /// The storage type of the result.
     pub result: Storage,
-    /// The operands, in the order of the operator's row.
+    /// The operands, in the order of the operator spec.
     pub operands: &'g [Operand<'a, T>],
     /// The attributes given.
     pub attributes: &'g Attributes,
 }
 
-/// What a graph computed.
+/// The results of a graph.
 #[derive(Clone, Debug)]
 pub struct Values<'a, T: Float> {
     graph: &'a Graph,
@@ -115,7 +116,7 @@ impl<T: Float> Values<'_, T> {
         self.get(*gradient)
     }
 
-    /// What a state becomes after the batch, by its name. The state itself is what was given.
+    /// The updated value of a state, by its name. The state itself stays as given.
     pub fn updated(&self, state: &str) -> Option<&Array<T>> {
         let mut updates = self.graph.updates.iter();
         let update = updates.find(|update| self.graph.label(update.state) == state)?;
@@ -153,7 +154,8 @@ where
     })
 }
 
-/// The same on whatever calls kernels: `compute` writes the result of a call, or says `None` where it has no such kernel for the operands.
+/// Like [`evaluate`], with another executor: `compute` writes the result of a call, or returns
+/// `None` if it has no kernel for the operands.
 ///
 /// # Errors
 ///
@@ -207,7 +209,8 @@ pub fn evaluate_by<'a, T: Float, E: From<InterpreterError>>(
     Ok(values)
 }
 
-/// A destination that holds another array, as in a model's second step: what a kernel leaves unwritten is NaN.
+/// A destination that holds another array, as in a model's second step: elements that a kernel
+/// leaves unwritten are NaN.
 fn used<T: Float>(graph: &Graph, id: ValueId, extents: &HashMap<String, usize>) -> Array<T> {
     let size = graph.shape(id).into_iter().map(|dim| match dim {
         Dim::Size(size) => size as usize,
@@ -293,7 +296,7 @@ fn check_storage<T: Float>(
     })
 }
 
-/// Compares a shape with the one inferred, where a name stands for the extent that it was first met with.
+/// Compares a shape with the inferred one, where a name stands for its first extent.
 fn check_shape<T: Float>(
     graph: &Graph,
     id: ValueId,

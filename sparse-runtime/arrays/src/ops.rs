@@ -1,5 +1,6 @@
-//! The operators without a macro: functions and the signs of Rust on arrays, one implementation for each storage
-//! rule of the operator table. A combination that no rule covers is a type error with its own words.
+//! The operators without a macro: functions and Rust operators on arrays, one implementation for
+//! each storage rule of the operator table. A combination without a rule is a type error with its
+//! own message.
 //!
 //! ```
 //! use sparse_runtime::formats::{Csr, Dense};
@@ -19,17 +20,18 @@
 //! # }
 //! ```
 //!
-//! Operands are borrowed: `&x`, or `x.t()` for a matrix to be read transposed. A function returns an error where shapes do not
-//! fit, and where the system has no memory for a dense result
-//! ([`FormatError::OutOfMemory`]); a sign panics there, as an index does: `ops::add(&a, &b)` is the
-//! function of `&a + &b`. A sparse result grows with what it stores: without memory for that the
-//! process ends, as where a `Vec` grows.
+//! Operands are borrowed: `&x`, or `x.t()` for a transposed matrix. A function returns an error if
+//! shapes do not fit, or if the system has no memory for a dense result
+//! ([`FormatError::OutOfMemory`]). A Rust operator panics there, as an index does:
+//! `ops::add(&a, &b)` is the function of `&a + &b`. A sparse result grows with its stored elements:
+//! without memory for that the process ends, as when a `Vec` grows.
 //!
 //! # Which storage a result has
 //!
-//! What the rule says, and the compiler knows: the documentation of each function lists its rules. Operands of
-//! different storage types go together where a rule says so. What keeps zero at zero keeps a sparse operand sparse; what does
-//! not is a type error, unless an operand is dense already.
+//! The storage rules decide, at compile time; the documentation of each function lists its rules.
+//! Operands of different storage types combine where a rule allows it. A function that keeps zero
+//! at zero keeps a sparse operand sparse; any other is a type error, unless an operand is dense
+//! already.
 //!
 //! ```
 //! use sparse_runtime::formats::{Csr, Dense, RowSparse};
@@ -67,14 +69,14 @@ use sparse_core::shape_rules;
 use sparse_core::shapes::{self, Dim, Dims, Substitution};
 use sparse_core::storage::Storage;
 
-/// An array to be read transposed, from `t()`. Costs nothing: it chooses the kernel.
+/// A transposed array, from `t()`. It costs nothing: it chooses the kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Transposed<A>(pub A);
 
 macro_rules! transposes {
     ($($array:ident),*) => {
         $(impl<T: Element> $array<T> {
-            /// This matrix, to be read transposed by an operator: `ops::dot(x.t(), &g)`.
+            /// This matrix, transposed for an operator: `ops::dot(x.t(), &g)`.
             pub fn t(&self) -> Transposed<&Self> {
                 Transposed(self)
             }
@@ -140,7 +142,7 @@ fn check(
     Ok(())
 }
 
-/// Refuses a dense result for which there is no memory.
+/// Refuses a dense result without memory.
 fn check_memory(dims: &[Dim], element_bytes: usize) -> Result<()> {
     let extents = dims.iter().map(|dim| match dim {
         Dim::Size(extent) => usize::try_from(*extent).ok(),
@@ -156,7 +158,7 @@ fn check_memory(dims: &[Dim], element_bytes: usize) -> Result<()> {
     Err(FormatError::OutOfMemory { what: ELEMENTS, shape, bytes }.into())
 }
 
-/// Whether a dense array can have these extents, whatever its elements are.
+/// Whether a dense array can have these extents, for any element type.
 fn is_addressable(dims: &[Dim]) -> bool {
     let sizes =
         || dims.iter().filter_map(|dim| if let Dim::Size(n) = dim { Some(*n) } else { None });
@@ -165,7 +167,7 @@ fn is_addressable(dims: &[Dim]) -> bool {
     sizes().any(|extent| extent == 0) || bytes.is_some_and(|bytes| bytes <= isize::MAX as u64)
 }
 
-/// Ids must be below the extent that the operator's row says.
+/// Ids must be below the extent in the operator spec.
 fn check_ids(
     operator: &'static str,
     attributes: &Attributes,

@@ -1,11 +1,12 @@
-//! Random numbers that are the same on every machine: ChaCha8, with the seed as its key and a purpose as its stream, and what begins with them.
+//! Random numbers that are the same on every machine: ChaCha8, with the seed as its key and a
+//! purpose as its stream, and generators seeded by it.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// What random numbers are for, each with its own stream of a seed. Epochs of shuffled rows count from stream 0 up, these
-/// from the last one down.
+/// The purposes of random numbers, each with its own stream of a seed. Epochs of shuffled samples
+/// count from stream 0 up, these from the last one down.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose {
     Csr,
@@ -55,8 +56,8 @@ fn below_both(generator: &mut impl Rng, bounds: [u32; 2]) -> [u32; 2] {
     numbers
 }
 
-/// Puts items in an order, each equally likely: Fisher and Yates's shuffle. Its numbers are by xoshiro256++, which takes less time for them than ChaCha8 does and
-/// begins with what the [generator] of seed and stream says. O(items).
+/// Shuffles items by Fisher and Yates. Its numbers come from xoshiro256++, which is faster than
+/// ChaCha8 and is seeded by the [generator] of seed and stream. O(items).
 pub(crate) fn shuffle<T>(items: &mut [T], seed: u64, stream: u64) {
     let mut start = [0; 32];
     generator(seed, stream).fill_bytes(&mut start);
@@ -88,7 +89,8 @@ pub(crate) fn uniform(generator: &mut ChaCha8Rng) -> f64 {
 mod tests {
     use super::*;
 
-    /// By their remainders: of 3 · 2³⁰ every third number would come twice as often as the others if none were drawn again.
+    /// By remainders: without rejection, every third number below 3 · 2³⁰ would occur twice as
+    /// often as the others.
     #[test]
     fn numbers_below_two_bounds_are_equally_likely() {
         for bounds in [[1, 3], [3, 1], [7, 99], [3 << 30, 3 << 30], [u32::MAX, u32::MAX - 2]] {

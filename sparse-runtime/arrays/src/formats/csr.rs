@@ -88,12 +88,12 @@ impl<T: Stored, D: Device> Csr<T, D> {
 }
 
 impl<T: Stored> Csr<T> {
-    /// A matrix from its arrays, every invariant checked, in O(n_rows + nnz). Columns are kept as `u32` where
-    /// `n_cols` ≤ 2³², else as `u64`; the arrays are moved, not copied, where they are given so.
+    /// A matrix from its arrays, every invariant checked, in O(n_rows + nnz). Columns are stored as
+    /// `u32` if `n_cols` ≤ 2³², otherwise as `u64`; arrays of that type are moved, not copied.
     ///
     /// # Errors
     ///
-    /// [`FormatError`], with the row, position, column and bound, where an invariant does not hold.
+    /// [`FormatError`], with the row, position, column and bound, for a broken invariant.
     pub fn new<C: ColumnIndex>(
         n_cols: usize,
         indptr: Vec<u64>,
@@ -104,7 +104,8 @@ impl<T: Stored> Csr<T> {
         Ok(Csr { n_cols, indptr, columns: C::into_column_ids(columns, n_cols), values })
     }
 
-    /// A matrix from arrays that are known to keep the invariants; only builds with debug assertions check.
+    /// A matrix from arrays that are known to satisfy the invariants; only builds with debug
+    /// assertions check.
     pub(crate) fn from_canonical<C: ColumnIndex>(
         n_cols: usize,
         indptr: Vec<u64>,
@@ -115,7 +116,7 @@ impl<T: Stored> Csr<T> {
         Csr { n_cols, indptr, columns: C::into_column_ids(columns, n_cols), values }
     }
 
-    /// As [`new`](Csr::new), for a given number of rows: what is read from elsewhere often says both.
+    /// Like [`new`](Csr::new), for a given number of rows: external data often states both.
     ///
     /// # Errors
     ///
@@ -133,7 +134,8 @@ impl<T: Stored> Csr<T> {
         Csr::new(n_cols, indptr, columns, values)
     }
 
-    /// A matrix from what [`into_parts`](Csr::into_parts) gave, checked as by [`new`](Csr::new).
+    /// A matrix from the arrays of [`into_parts`](Csr::into_parts), checked as by
+    /// [`new`](Csr::new).
     ///
     /// # Errors
     ///
@@ -275,13 +277,13 @@ impl<T: Stored> Csr<T> {
         &self.values
     }
 
-    /// The values of all stored entries, to be written; the pattern stays.
+    /// The values of all stored entries, for writing; the pattern stays.
     #[inline]
     pub fn values_mut(&mut self) -> &mut [T] {
         &mut self.values
     }
 
-    /// The arrays, the values to be written.
+    /// The arrays, with the values for writing.
     pub(crate) fn parts_mut(&mut self) -> (&[u64], ColumnIdsView<'_>, &mut [T]) {
         let indptr: &[u64] = match self.indptr.is_empty() {
             true => NO_ROWS,

@@ -41,12 +41,12 @@ impl<T: Stored> CsrBuilder<T> {
         }
     }
 
-    /// A matrix of so many columns: an entry beyond is an error at once.
+    /// A matrix of `n_cols` columns: an entry beyond is an error at once.
     pub fn with_n_cols(n_cols: usize) -> Self {
         CsrBuilder { n_cols: Some(n_cols), columns: ColumnIds::empty(n_cols), ..CsrBuilder::new() }
     }
 
-    /// Makes room for so many more rows and entries.
+    /// Reserves memory for `rows` rows and `entries` entries.
     ///
     /// # Panics
     ///
@@ -76,12 +76,12 @@ impl<T: Stored> CsrBuilder<T> {
         self.largest.map_or(0, |(column, ..)| column as usize + 1)
     }
 
-    /// One more entry of the row being built. After an error the builder is as before the call.
+    /// Appends an entry to the current row. After an error the builder is as before the call.
     ///
     /// # Errors
     ///
-    /// [`FormatError`], with the row and position, if the column is not above the one before it in this row, or
-    /// beyond the number of columns given.
+    /// [`FormatError`], with the row and position, if the column is not above the previous one in
+    /// this row, or beyond the given number of columns.
     #[inline]
     pub fn push_entry(&mut self, column: usize, value: T) -> Result<(), FormatError> {
         // The largest width is `usize::MAX`, so that the largest column is one less.
@@ -102,7 +102,7 @@ impl<T: Stored> CsrBuilder<T> {
         Ok(())
     }
 
-    /// The row being built is complete; the next entry belongs to the next one.
+    /// Completes the current row; the next entry belongs to the next row.
     #[inline]
     pub fn finish_row(&mut self) {
         // Columns ascend: the last one is the largest of the row.
@@ -121,9 +121,9 @@ impl<T: Stored> CsrBuilder<T> {
         }
     }
 
-    /// One whole row from entries in any order; values of the same column are added in the order given. Leaves
-    /// `entries` empty, with its allocation: what readers use that hash features or take unsorted files. A row with
-    /// entries that was not finished is finished first.
+    /// Appends a whole row from entries in any order; values of the same column are added in the
+    /// given order. Leaves `entries` empty, with its allocation. Readers that hash features or take
+    /// unsorted files use it. An unfinished row with entries is finished first.
     ///
     /// # Errors
     ///
@@ -163,13 +163,13 @@ impl<T: Stored> CsrBuilder<T> {
         Ok(())
     }
 
-    /// The rows of another builder after those of this one: what readers use that parse parts of a file in parallel.
-    /// Rows with entries that were not finished are, in both.
+    /// Appends the rows of another builder. Readers that parse parts of a file in parallel use it.
+    /// Unfinished rows with entries are finished in both.
     ///
     /// # Errors
     ///
-    /// [`FormatError::ColumnOutOfRange`] if the other has a column beyond this one's number of columns; nothing of it is then
-    /// taken.
+    /// [`FormatError::ColumnOutOfRange`] if the other has a column beyond this one's number of
+    /// columns; nothing is appended then.
     pub fn append(&mut self, mut other: CsrBuilder<T>) -> Result<(), FormatError> {
         self.finish_open_row();
         other.finish_open_row();
@@ -205,8 +205,8 @@ impl<T: Stored> CsrBuilder<T> {
         Ok(())
     }
 
-    /// The matrix. Entries of a row that was not finished become a last row. The number of columns is the one given
-    /// here or at the start, else one past the largest column.
+    /// The matrix. Entries of an unfinished row become a last row. The number of columns is the one
+    /// given here or at the start, otherwise one past the largest column.
     ///
     /// # Errors
     ///

@@ -23,9 +23,9 @@ pub struct CsrView<'a, T: Stored = f32, D: Device = Cpu> {
     pub(super) ends: D::Slice<'a, u64>,
     pub(super) columns: D::ColumnIdsSlice<'a>,
     pub(super) values: D::Slice<'a, T>,
-    /// A hint: bounds of entries that will be read soon. Not part of what the view holds.
+    /// A hint: bounds of entries that will be read soon. Not part of the view's content.
     pub(super) upcoming: (u64, u64),
-    /// The entries once more, by the threads that they are of, where the data have them so.
+    /// The entries once more, divided by threads, if the data has them.
     pub(super) divided: Option<DividedRows<'a, T>>,
 }
 
@@ -69,7 +69,7 @@ impl<'a, T: Stored, D: Device> CsrView<'a, T, D> {
 }
 
 impl<'a, T: Stored> CsrView<'a, T> {
-    /// A view of arrays that somebody else owns, every invariant checked, in O(n_rows + nnz).
+    /// A view of borrowed arrays, every invariant checked, in O(n_rows + nnz).
     ///
     /// # Errors
     ///
@@ -129,20 +129,21 @@ impl<'a, T: Stored> CsrView<'a, T> {
         CsrView { starts, ends, divided: None, ..*self }
     }
 
-    /// The same view, and word of the entries that a loop over batches will read after it: what they refer to can be
-    /// asked for ahead. Any bounds will do.
+    /// The same view, with the entries that a loop over batches will read next, for prefetching.
+    /// Any bounds are allowed.
     #[inline]
     pub(crate) fn with_upcoming(self, upcoming: (u64, u64)) -> Self {
         CsrView { upcoming, ..self }
     }
 
-    /// The entries of [`with_upcoming`](CsrView::with_upcoming); maybe none, maybe outside of the matrix.
+    /// The entries of [`with_upcoming`](CsrView::with_upcoming); possibly none, possibly outside of
+    /// the matrix.
     #[inline]
     pub(crate) fn upcoming(&self) -> Range<usize> {
         self.upcoming.0 as usize..self.upcoming.1 as usize
     }
 
-    /// The same view, whose entries lie once more where these do.
+    /// The same view, with its entries divided as these are.
     ///
     /// Invariant, for the caller to keep: they are of the same rows.
     #[inline]
@@ -151,13 +152,13 @@ impl<'a, T: Stored> CsrView<'a, T> {
         CsrView { divided: Some(divided), ..self }
     }
 
-    /// The entries by threads, if the data have them so.
+    /// The entries divided by threads, if the data has them.
     #[inline]
     pub(crate) fn divided(&self) -> Option<DividedRows<'a, T>> {
         self.divided
     }
 
-    /// The entries by threads, if they are divided among so many.
+    /// The entries divided by threads, if they are divided among this number.
     #[inline]
     pub(crate) fn divided_among(&self, n_parts: usize) -> Option<DividedRows<'a, T>> {
         self.divided.filter(|divided| divided.n_parts() == n_parts)
@@ -207,7 +208,7 @@ impl<'a, T: Stored> CsrView<'a, T> {
         Ok(self.with_rows(&self.starts[range.clone()], &self.ends[range]))
     }
 
-    /// The rows before a row, and those from it on; all and none where there are not so many.
+    /// The rows before a row, and those from it on; all and none if there are fewer.
     pub(crate) fn split(&self, row: usize) -> (CsrView<'a, T>, CsrView<'a, T>) {
         let row = row.min(self.n_rows());
         let (starts, more_starts) = self.starts.split_at(row);
@@ -235,7 +236,7 @@ impl<'a, T: Stored> CsrView<'a, T> {
         self.n_rows() < 2 || self.starts.as_ptr().wrapping_add(1) == self.ends.as_ptr()
     }
 
-    /// A matrix of its own with these rows only, in O(n_rows + nnz).
+    /// An owned matrix with these rows only, in O(n_rows + nnz).
     pub fn to_owned(&self) -> Csr<T> {
         let mut matrix = Csr::default();
         matrix.assign_csr(*self);
@@ -243,8 +244,8 @@ impl<'a, T: Stored> CsrView<'a, T> {
     }
 }
 
-/// The arrays of a view. A view is tied to its lifetime, because the arrays of some device could be; these are not, so that what
-/// holds them can be lent for less.
+/// The arrays of a view. A view is tied to its lifetime, because the arrays of some device could
+/// be. These are not, so that they can be lent for a shorter time.
 ///
 /// Invariant: as [`CsrView`].
 #[derive(Clone, Copy)]

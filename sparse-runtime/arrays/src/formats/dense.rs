@@ -60,11 +60,12 @@ impl<T: Element> Dense<T> {
         Ok(Dense { shape, values: values.into() })
     }
 
-    /// Zeros. Their memory is not touched: the system's zero pages serve it.
+    /// Zeros. The memory is not touched: the system's zero pages serve it.
     ///
     /// # Panics
     ///
-    /// If the array cannot be addressed, or had; [`try_zeros`](Dense::try_zeros) returns the error.
+    /// If the array cannot be addressed or allocated; [`try_zeros`](Dense::try_zeros) returns the
+    /// error.
     #[track_caller]
     pub fn zeros(shape: impl Into<Shape>) -> Self {
         Dense::full(shape, T::default())
@@ -74,7 +75,8 @@ impl<T: Element> Dense<T> {
     ///
     /// # Panics
     ///
-    /// If the array cannot be addressed, or had; [`try_zeros`](Dense::try_zeros) returns the error.
+    /// If the array cannot be addressed or allocated; [`try_zeros`](Dense::try_zeros) returns the
+    /// error.
     #[track_caller]
     pub fn full(shape: impl Into<Shape>, value: T) -> Self {
         let shape = shape.into();
@@ -87,7 +89,7 @@ impl<T: Element> Dense<T> {
         Dense { shape, values: Elements::full(value, size) }
     }
 
-    /// A matrix from its rows, as one writes it in a source file.
+    /// A matrix from its rows, as in a source file.
     pub fn from_rows<const N: usize>(rows: &[[T; N]]) -> Self {
         Dense { shape: [rows.len(), N].into(), values: rows.as_flattened().into() }
     }
@@ -98,14 +100,14 @@ impl<T: Element> Dense<T> {
         &self.values
     }
 
-    /// All elements, row major, to be written.
+    /// All elements, row major, for writing.
     #[inline]
     pub fn values_mut(&mut self) -> &mut [T] {
         &mut self.values
     }
 
-    /// The elements, row major, without their shape. O(1) for an array that was made of a `Vec` and did not grow; others began their
-    /// elements at a cache line, which are moved to the front.
+    /// The elements, row major, without their shape. O(1) for an array that was made of a `Vec` and
+    /// did not grow. Other arrays begin at a cache line, and their elements are moved to the front.
     pub fn into_values(self) -> Vec<T> {
         self.values.into()
     }
@@ -116,7 +118,7 @@ impl<T: Element> Dense<T> {
         self.view().row(i)
     }
 
-    /// Row `i`, to be written.
+    /// Row `i`, for writing.
     #[inline]
     pub fn row_mut(&mut self, i: usize) -> Option<&mut [T]> {
         let range = row_range(&self.shape, i)?;
@@ -156,8 +158,8 @@ impl<T: Element> Dense<T> {
         self.values.fill(T::default());
     }
 
-    /// Becomes an array of this shape with whatever values were left in its buffer. Allocates only if the array
-    /// never was as large.
+    /// Becomes an array of this shape with arbitrary values. Allocates only if the array never was
+    /// as large.
     ///
     /// # Panics
     ///
@@ -220,7 +222,8 @@ impl<'a, T: Element> DenseView<'a, T> {
         Ok(DenseView { shape, values })
     }
 
-    /// A view of a table that is known to have `shape.size()` values. Panics if it has not: a parameter's table can be replaced.
+    /// A view of a table that is known to have `shape.size()` values. Panics otherwise: a
+    /// parameter's table can be replaced.
     #[inline]
     pub(crate) fn table(shape: Shape, values: &'a [T]) -> Self {
         assert_eq!(shape.size(), values.len(), "a table of another form");

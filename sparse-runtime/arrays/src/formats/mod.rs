@@ -1,8 +1,8 @@
 //! The three storage types as arrays and views, one a file: invariants, constructors, conversions,
 //! exchange with `ndarray` and `sprs`.
 //!
-//! Every array is canonical by construction: column and row ids are sorted, unique and in range, lengths
-//! agree. Kernels rely on it and check nothing inside.
+//! Every array is canonical by construction: column and row ids are sorted, unique and in range,
+//! lengths agree. Kernels rely on it and check nothing.
 //!
 //! # Casts
 //!
@@ -16,16 +16,19 @@
 //! | ids | exact up to 2⁵³ | exact up to 2²⁴ | exact up to 2¹¹, 2⁸ | exact within the bounds |
 //! | [`Unit`] | 1 | 1 | 1 | 1 |
 //!
-//! Rounded is to nearest, ties to even, once; a float beyond the largest one becomes infinite, a number beyond the bounds
-//! of an id type the bound, NaN as an id 0. Any number is 1 as a [`Unit`], which only a csr stores. [`try_cast`](Dense::try_cast) is the cast that refuses to lose anything.
+//! Rounding is to nearest, ties to even, once. A float beyond the largest one becomes infinite, a
+//! number beyond the bounds of an id type the bound, NaN as an id 0. Any number is 1 as a [`Unit`],
+//! which only a csr stores. [`try_cast`](Dense::try_cast) refuses to lose anything.
 //!
-//! The halves are there with the feature `half`. They are held, converted and cast; operators compute in `f32` and `f64`.
+//! Halves need the feature `half`. They are stored, converted and cast; operators compute in `f32`
+//! and `f64`.
 //!
 //! # Exchange with `ndarray`
 //!
-//! By `TryFrom`, both ways. Views copy nothing; owned arrays are moved where their layout is the standard one (row
-//! major, contiguous) and copied where not. A view in another layout is an error. An array that made its memory itself begins at a
-//! cache line, and moves its elements to the front when it gives its memory away.
+//! By `TryFrom`, both ways. Views copy nothing. Owned arrays are moved if their layout is the
+//! standard one (row major, contiguous) and copied otherwise. A view in another layout is an error.
+//! An array that allocated its memory itself begins at a cache line, and moves its elements to the
+//! front when it gives its memory away.
 //!
 //! ```
 //! use ndarray::{ArrayViewD, array};
@@ -41,11 +44,11 @@
 //!
 //! # Exchange with `sprs`
 //!
-//! By `TryFrom`, both ways. Views copy nothing. Of owned matrices, values and `indptr` are moved where `sprs` holds the
-//! latter in 64 bits (`usize` on the usual machines included). Column ids are moved where they have the width that ours
-//! take; `usize` and `u64` ids of a matrix of up to 2³² columns are narrowed once, which halves what every later pass over
-//! them reads. Column-major (csc) matrices are refused: converting them is a pass over the data that the source should
-//! show.
+//! By `TryFrom`, both ways. Views copy nothing. For owned matrices, values and `indptr` are moved
+//! if `sprs` holds the latter in 64 bits (also as `usize` on the usual machines). Column ids are
+//! moved if their width is ours; `usize` and `u64` ids of a matrix of up to 2³² columns are
+//! narrowed once, which halves the reads of every later pass. Column-major (csc) matrices are
+//! refused: their conversion is a pass over the data that the source should show.
 //!
 //! ```
 //! use sparse_runtime::formats::Csr;

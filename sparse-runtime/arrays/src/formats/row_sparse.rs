@@ -44,7 +44,7 @@ pub enum RowIdsView<'a, D: Device = Cpu> {
 
 /// On any device.
 impl<T: Element, D: Device> RowSparse<T, D> {
-    /// The extents, those of rows that are not stored included.
+    /// The extents, including rows that are not stored.
     #[inline]
     pub fn shape(&self) -> &Shape {
         &self.shape
@@ -150,13 +150,13 @@ impl<T: Element> RowSparse<T> {
         &self.values
     }
 
-    /// The stored rows, to be written; which rows are stored stays.
+    /// The stored rows, for writing; the set of stored rows stays.
     #[inline]
     pub fn values_mut(&mut self) -> &mut [T] {
         &mut self.values
     }
 
-    /// The row ids, and the values to be written.
+    /// The row ids, and the values for writing.
     pub(crate) fn parts_mut(&mut self) -> (&[u64], &mut [T]) {
         (&self.indices, &mut self.values)
     }
@@ -167,8 +167,8 @@ impl<T: Element> RowSparse<T> {
         self.view().row(id)
     }
 
-    /// The ids and values of the stored rows, without copying; values that were made to begin a line of the cache are moved to the front of
-    /// their memory.
+    /// The ids and values of the stored rows, without copying; values that begin at a cache line
+    /// are moved to the front of their memory.
     pub fn into_parts(self) -> (Shape, Vec<u64>, Vec<T>) {
         (self.shape, self.indices, self.values.into())
     }
@@ -182,8 +182,8 @@ impl<T: Element> RowSparse<T> {
 
     /// Rewrites the array in its own allocations: `write` gets cleared row ids and values.
     ///
-    /// What it leaves must be canonical, as the type's invariant says; only builds with debug assertions check.
-    /// If it panics, the array stores nothing, never half a result.
+    /// The result must be canonical, as the type's invariant says; only builds with debug
+    /// assertions check. If it panics, the array stores nothing, never half a result.
     pub(crate) fn rebuild<R>(
         &mut self,
         shape: impl Into<Shape>,
@@ -192,7 +192,7 @@ impl<T: Element> RowSparse<T> {
         self.rebuild_lines(shape, |indices, values| values.rewrite(|values| write(indices, values)))
     }
 
-    /// [`rebuild`](Self::rebuild) with values that may begin a line of the cache.
+    /// [`rebuild`](Self::rebuild) with values that may begin at a cache line.
     pub(crate) fn rebuild_lines<R>(
         &mut self,
         shape: impl Into<Shape>,
@@ -206,7 +206,7 @@ impl<T: Element> RowSparse<T> {
         result
     }
 
-    /// Compiled once, not for each way to write.
+    /// Compiled once, not for each kind of `write`.
     fn put_back(&mut self, indices: Vec<u64>, values: Elements<T>) {
         debug_assert_eq!(
             check(self.shape, &indices, values.len()),
@@ -220,13 +220,13 @@ impl<T: Element> RowSparse<T> {
 
 /// On any device.
 impl<'a, T: Element, D: Device> RowSparseView<'a, T, D> {
-    /// The extents, those of rows that are not stored included.
+    /// The extents, including rows that are not stored.
     #[inline]
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// Which rows are stored.
+    /// The stored rows.
     #[inline]
     pub fn indices(&self) -> RowIdsView<'a, D> {
         self.indices
@@ -249,7 +249,7 @@ impl<'a, T: Element, D: Device> RowSparseView<'a, T, D> {
 }
 
 impl<'a, T: Element> RowSparseView<'a, T> {
-    /// A view of row ids and values that somebody else owns, every invariant checked, in O(rows stored).
+    /// A view of borrowed row ids and values, every invariant checked, in O(rows stored).
     ///
     /// # Errors
     ///
@@ -274,7 +274,8 @@ impl<'a, T: Element> RowSparseView<'a, T> {
         Ok(RowSparseView::table(table.shape, values))
     }
 
-    /// A view of a table of all rows that is known to have `shape.size()` values. Panics if it has not, as that of a dense array.
+    /// A view of a table of all rows that is known to have `shape.size()` values. Panics otherwise,
+    /// like that of a dense array.
     #[inline]
     pub(crate) fn table(shape: Shape, values: &'a [T]) -> Self {
         assert_eq!(shape.size(), values.len(), "a table of another form");
@@ -324,7 +325,7 @@ impl<'a, T: Element> RowSparseView<'a, T> {
         })
     }
 
-    /// A copy that owns its rows; a table of all rows becomes one that lists them all.
+    /// An owned copy; a table of all rows becomes one that lists them all.
     ///
     /// # Panics
     ///

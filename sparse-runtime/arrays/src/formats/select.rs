@@ -1,4 +1,4 @@
-//! Some rows of an array: runs of them, and the rows of a list.
+//! Rows of an array: runs, and lists of them.
 
 use super::dense::check_rows;
 use super::memory::{ELEMENTS, ROW_IDS, make_room};
@@ -19,7 +19,7 @@ impl<T: Element> Dense<T> {
 }
 
 impl<T: Stored> Csr<T> {
-    /// A run of rows, in O(1). [`to_owned`](CsrView::to_owned) makes a matrix of them.
+    /// A run of rows, in O(1). [`to_owned`](CsrView::to_owned) copies it into a matrix.
     ///
     /// # Errors
     ///
@@ -38,8 +38,8 @@ impl<T: Stored> Csr<T> {
 }
 
 impl<T: Element> RowSparseView<'_, T> {
-    /// The array of a run of rows, whose ids count from the first of them. A copy: the ids change. O(log n_stored + values
-    /// copied).
+    /// The array of a run of rows, whose ids count from the first of them. A copy: the ids change.
+    /// O(log n_stored + values copied).
     ///
     /// # Errors
     ///
@@ -64,9 +64,9 @@ impl<T: Element> RowSparseView<'_, T> {
         })
     }
 
-    /// The rows of a list, as they are, of an array of the same shape; the others are not stored. A row that was not stored before
-    /// is not stored after, as with the operator [`retain`](crate::ops::retain), which takes ids in any order.
-    /// O(k log n_stored + values kept) for k ids.
+    /// The listed rows of an array of the same shape; the others are not stored. A row that was not
+    /// stored before is not stored after, as with the operator [`retain`](crate::ops::retain),
+    /// which takes ids in any order. O(k log n_stored + values kept) for k ids.
     ///
     /// # Errors
     ///

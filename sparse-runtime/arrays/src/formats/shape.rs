@@ -23,7 +23,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// A shape from extents whose number is known in the source; for others there is
+    /// A shape from extents whose number is known in the source; otherwise use
     /// [`try_new`](Shape::try_new).
     ///
     /// # Panics
@@ -36,7 +36,7 @@ impl Shape {
         Shape::from_checked(dims)
     }
 
-    /// A shape from extents that came from outside.
+    /// A shape from external extents.
     ///
     /// # Errors
     ///
@@ -61,7 +61,7 @@ impl Shape {
         self.rank
     }
 
-    /// The number of elements, or `None` where it does not fit a `usize`.
+    /// The number of elements, or `None` if it does not fit a `usize`.
     pub fn checked_size(&self) -> Option<usize> {
         if self.contains(&0) {
             return Some(0);
@@ -76,7 +76,7 @@ impl Shape {
         })
     }
 
-    /// The number of elements; `usize::MAX` where it does not fit (no such array exists).
+    /// The number of elements; `usize::MAX` if it does not fit (no such array exists).
     #[inline]
     pub fn size(&self) -> usize {
         saturating_product(self)
@@ -127,7 +127,7 @@ impl Deref for Shape {
     }
 }
 
-/// Every kernel compares shapes: here without a call, which comparing arrays would be.
+/// Every kernel compares shapes: this comparison needs no call, unlike one of arrays.
 impl PartialEq for Shape {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
