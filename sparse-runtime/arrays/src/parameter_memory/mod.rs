@@ -1,4 +1,4 @@
-//! The memory of a parameter.
+//! The memory of a parameter: weights alone, or beside the states of an update rule.
 
 mod aligned;
 mod blocks;
@@ -23,40 +23,43 @@ use zeros::{ROWS_PER_RUN, are_zero};
 
 /// All rows of a parameter, as weights alone or with the state of an update rule beside each row.
 ///
-/// A fused training step reads a weight and writes its state a moment later: where they share a cache line, that is one
-/// miss and not two. So a table has two forms. *Values* are the weights, row major. *Blocks* are rows of weights with the
-/// state of one updater beside them. The step asks for blocks and everybody else for values; whichever was written last
-/// is what counts, and the other is made from it when it is asked for, in O(values). Nobody sees a weight that is not the
-/// newest. Blocks have slots as well where a batch asks for them.
+/// A fused training step reads a weight and writes its state a moment later: in one cache line that
+/// is one miss, not two. A table therefore has two forms. *Values* are the weights, row major.
+/// *Blocks* are rows of weights with the state of one updater beside them. The step uses blocks,
+/// all other code uses values. The form that was written last counts, and the other is made from it
+/// on request, in O(values), so no reader sees an old weight. Blocks have slots as well if a batch
+/// requests them.
 ///
-/// Memory that nobody has written is not mapped, in either form.
+/// Unwritten memory is not mapped, in either form.
 pub struct Table<T: Element> {
     n_rows: usize,
     row_size: usize,
     /// Set unless the blocks are newer.
     values: OnceLock<Aligned<T>>,
-    /// The memory of `values` while the blocks are newer, so that who alternates between the forms allocates nothing.
+    /// The memory of `values` while the blocks are newer, so that alternating between the forms
+    /// allocates nothing.
     spare: Mutex<Option<Aligned<T>>>,
-    /// Of the updater that was here last.
+    /// The last updater.
     blocks: Option<Blocks>,
-    /// Of other updaters that are still there: their states count, their weights do not.
+    /// Other updaters that still exist: their states count, their weights do not.
     parked: Vec<Blocks>,
     /// Whether the weights in `blocks` are the newest: then `values` is unset or equal to them.
     blocks_count: bool,
     written: Written,
     runs_in_use: RunsInUse,
-    /// The entries of batches that [asked](Self::slots_pay) since the form was last changed for slots.
+    /// The entries of batches that [requested slots](Self::slots_pay) since the form last changed
+    /// for slots.
     entries: usize,
-    /// Whether it ever was.
+    /// Whether it ever changed.
     had_slots: bool,
-    /// Names this table and its copies.
+    /// The token of this table and its copies.
     identity: Tenant,
 }
 
-/// Who has written a table that was zero.
+/// The writers of a table that was zero.
 #[derive(Clone, Debug)]
 enum Written {
-    /// Nobody: there is nothing to be copied.
+    /// None: there is nothing to copy.
     Nobody,
     /// One updater, and its copies, alone.
     By(Owner),
@@ -69,7 +72,7 @@ impl<T: Element> Table<T> {
     ///
     /// # Panics
     ///
-    /// If the table cannot be addressed or had, as `Vec` does.
+    /// If the table cannot be addressed or allocated, as `Vec` does.
     pub fn zeros(n_rows: usize, row_size: usize) -> Self {
         Table {
             n_rows,
@@ -87,8 +90,8 @@ impl<T: Element> Table<T> {
         }
     }
 
-    /// [`zeros`](Self::zeros) in pages of the usual size: for a table of which few rows are written
-    /// and that is soon dropped.
+    /// [`zeros`](Self::zeros) in pages of the usual size: for a table with few written rows that is
+    /// soon dropped.
     ///
     /// # Panics
     ///
@@ -102,7 +105,7 @@ impl<T: Element> Table<T> {
     ///
     /// # Panics
     ///
-    /// If the table cannot be had, as `Vec` does.
+    /// If the table cannot be allocated, as `Vec` does.
     pub fn from_values(row_size: usize, values: &[T]) -> Self {
         let mut table = Table::zeros(values.len() / row_size.max(1), row_size);
         let len = table.len();
@@ -119,8 +122,8 @@ impl<T: Element> Table<T> {
         table
     }
 
-    /// The weights alone, in memory that clones share until one of them is written. States are left behind. O(1), after a step that
-    /// wrote blocks O(values).
+    /// The weights alone, in memory that clones share until one of them is written. States are left
+    /// behind. O(1), after a step that wrote blocks O(values).
     pub(crate) fn take_shared(&mut self) -> Self {
         self.values();
         let values = self.values.take().unwrap_or_else(|| Aligned::new(T::default(), 0));
@@ -159,7 +162,7 @@ impl<T: Element> Table<T> {
         self.values.get_or_init(|| self.gather())
     }
 
-    /// The weights, row major, to be written. As [`values`](Self::values).
+    /// The weights, row major, for writing. Cost as for [`values`](Self::values).
     pub fn values_mut(&mut self) -> &mut [T] {
         if !matches!(self.written, Written::Freely) {
             self.written = Written::Freely;
@@ -183,13 +186,13 @@ impl<T: Element> Table<T> {
         self.values.get_mut().map_or(&mut [], |values| &mut values[..])
     }
 
-    /// What names this table and its copies.
+    /// The token of this table and its copies.
     #[inline(always)]
     pub(crate) fn identity(&self) -> &Tenant {
         &self.identity
     }
 
-    /// True where all rows are zero but those that this updater has written.
+    /// True if all rows are zero except those that this updater has written.
     pub(crate) fn is_zero_but_for(&self, tenant: &Tenant) -> bool {
         match &self.written {
             Written::Nobody => true,
@@ -227,7 +230,7 @@ impl<T: Element> Table<T> {
         };
     }
 
-    /// The weights of one row, whatever the form: O(row).
+    /// The weights of one row, in either form: O(row).
     ///
     /// # Panics
     ///
