@@ -50,6 +50,13 @@ pub fn gpu_kernel_table(_: TokenStream) -> TokenStream {
     table::gpu_kernels().into()
 }
 
+/// Expands, inside the runtime, to the modules of operators whose kernels several of them share.
+#[doc(hidden)]
+#[proc_macro]
+pub fn kernel_modules(_: TokenStream) -> TokenStream {
+    table::kernel_modules().into()
+}
+
 /// Expands, inside the runtime, to the macro-free operators: a trait and its implementations for each operator.
 #[doc(hidden)]
 #[proc_macro]

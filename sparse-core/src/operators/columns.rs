@@ -143,3 +143,26 @@ pub enum Placement {
     /// With the two axes of a matrix exchanged.
     Transposed,
 }
+
+/// Where the runtime has the kernels of an operator, below its module `kernels`. On every device
+/// they are called `<operator>::<device>::<rule>`; modules that are not written are made from this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KernelModule {
+    /// In a module of the operator's name.
+    Own,
+    /// In a module of several operators, as `<operator>_<rule>`: `casts::cpu::csr_dense`. Where the
+    /// operator's name begins with that of the module this is left out, so that a gradient stands
+    /// beside what it is of: `take::cpu::gradient_dense_ids_like`.
+    Shared(&'static str),
+    /// In a module of several operators that move elements in the same way, to different places.
+    ///
+    /// The function `<module>::<operator>` makes a plan of the operands' shapes and the attributes;
+    /// `<module>::<device>::<kernel>_<rule>` carries it out, and is given the operands that are
+    /// arrays.
+    Planned {
+        /// The module.
+        module: &'static str,
+        /// What the kernels' names begin with.
+        kernel: &'static str,
+    },
+}

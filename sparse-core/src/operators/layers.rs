@@ -3,7 +3,7 @@
 
 use super::write::{
     DEFAULTS, all_rows, flag, gradient, gradient_when, no_gradient, rows_by, rows_by_ids, rule,
-    storage,
+    shared, storage,
 };
 use super::{
     Condition, CsrPattern, IdsBelow, MatrixProduct, Operator, ResultRows, RowNames, RowUse, Rule,
@@ -70,6 +70,7 @@ const EMBEDDING: Operator = Operator {
     ],
     weights: Weights::Operands(&["weight"]),
     reads_rows: &[rows_by_ids("weight", "ids", RowUse::Each)],
+    kernels: shared("take"),
     ..DEFAULTS
 };
 
@@ -120,6 +121,7 @@ const EMBEDDING_BAG_GRADIENT: Operator = Operator {
         when: None,
     }],
     internal: true,
+    kernels: shared("embedding_bag"),
     ..DEFAULTS
 };
 
@@ -166,6 +168,7 @@ const PAIRWISE_INTERACTION_GRADIENT: Operator = Operator {
         of: "grad",
         when: None,
     }],
+    kernels: shared("pairwise_interaction"),
     ..DEFAULTS
 };
 
@@ -184,6 +187,7 @@ const PAIRWISE_INTERACTION_SLOPE: Operator = Operator {
     internal: true,
     reads_rows: &[rows_by("v", "x", RowUse::Otherwise)],
     csr_pattern: CsrPattern::Operand("x"),
+    kernels: shared("pairwise_interaction"),
     ..DEFAULTS
 };
 

@@ -1,6 +1,8 @@
 //! The same elements in another shape or order, and repeated.
 
-use super::write::{DEFAULTS, axes, extents, flag, gradient, integer, list, required_extent, rule};
+use super::write::{
+    DEFAULTS, axes, extents, flag, gradient, integer, list, planned, required_extent, rule,
+};
 use super::{Operator, Rule};
 
 pub(super) const ALL: &[&Operator] = &[
@@ -29,6 +31,7 @@ const RESHAPE: Operator = Operator {
     shape: "reshape",
     storage: DENSE_ONLY,
     gradient: &[gradient("x", "reshape_like(grad, x)")],
+    kernels: planned("layout", "copied"),
     ..DEFAULTS
 };
 
@@ -39,6 +42,7 @@ const FLATTEN: Operator = Operator {
     shape: "flatten",
     storage: DENSE_ONLY,
     gradient: &[gradient("x", "reshape_like(grad, x)")],
+    kernels: planned("layout", "copied"),
     ..DEFAULTS
 };
 
@@ -50,6 +54,7 @@ const EXPAND_DIMS: Operator = Operator {
     shape: "expand_dims",
     storage: DENSE_ONLY,
     gradient: &[gradient("x", "reshape_like(grad, x)")],
+    kernels: planned("layout", "copied"),
     ..DEFAULTS
 };
 
@@ -61,6 +66,7 @@ const SQUEEZE: Operator = Operator {
     shape: "squeeze",
     storage: DENSE_ONLY,
     gradient: &[gradient("x", "reshape_like(grad, x)")],
+    kernels: planned("layout", "copied"),
     ..DEFAULTS
 };
 
@@ -73,6 +79,7 @@ const RESHAPE_LIKE: Operator = Operator {
     storage: &[rule("dense like -> dense").on_gpu()],
     gradient: &[gradient("x", "reshape_like(grad, x)")],
     internal: true,
+    kernels: planned("layout", "copied"),
     ..DEFAULTS
 };
 
@@ -85,6 +92,7 @@ const PERMUTE: Operator = Operator {
     shape: "permute",
     storage: DENSE_ONLY,
     gradient: &[gradient("x", "permute(grad, axes = axes, inverse = !inverse)")],
+    kernels: planned("layout", "moved"),
     ..DEFAULTS
 };
 
@@ -96,6 +104,7 @@ const SWAP_AXES: Operator = Operator {
     shape: "swap_axes",
     storage: DENSE_ONLY,
     gradient: &[gradient("x", "swap_axes(grad, first = first, second = second)")],
+    kernels: planned("layout", "moved"),
     ..DEFAULTS
 };
 
@@ -107,6 +116,7 @@ const REVERSE: Operator = Operator {
     shape: "reverse",
     storage: DENSE_ONLY,
     gradient: &[gradient("x", "reverse(grad, axis = axis)")],
+    kernels: planned("layout", "moved"),
     ..DEFAULTS
 };
 
@@ -118,6 +128,7 @@ const TILE: Operator = Operator {
     shape: "tile",
     storage: DENSE_ONLY,
     gradient: &[gradient("x", "tile_gradient(grad, x, reps = reps)")],
+    kernels: planned("layout", "moved"),
     ..DEFAULTS
 };
 
@@ -131,6 +142,7 @@ const TILE_GRADIENT: Operator = Operator {
     storage: &[rule("dense like -> dense").on_gpu()],
     gradient: &[gradient("sum", "tile(grad, reps = reps)")],
     internal: true,
+    kernels: planned("layout", "summed"),
     ..DEFAULTS
 };
 
@@ -142,6 +154,7 @@ const REPEAT: Operator = Operator {
     shape: "repeat",
     storage: DENSE_ONLY,
     gradient: &[gradient("x", "repeat_gradient(grad, x, repeats = repeats, axis = axis)")],
+    kernels: planned("layout", "moved"),
     ..DEFAULTS
 };
 
@@ -155,5 +168,6 @@ const REPEAT_GRADIENT: Operator = Operator {
     storage: &[rule("dense like -> dense").on_gpu()],
     gradient: &[gradient("sum", "repeat(grad, repeats = repeats, axis = axis)")],
     internal: true,
+    kernels: planned("layout", "summed"),
     ..DEFAULTS
 };

@@ -31,8 +31,8 @@ mod unary;
 
 pub use crate::formula::{scalar, special};
 pub use columns::{
-    CsrPattern, IdsBelow, Link, MatrixProduct, Placement, RowNames, RowUse, RowsRead, Scaling,
-    Weights,
+    CsrPattern, IdsBelow, KernelModule, Link, MatrixProduct, Placement, RowNames, RowUse, RowsRead,
+    Scaling, Weights,
 };
 pub use conditions::AtZero;
 pub use kind::{

@@ -4,8 +4,8 @@
 //! is a function of the operator. What is computed from them is in the files beside.
 
 use super::{
-    CsrPattern, IdsBelow, Kind, Link, MatrixProduct, Placement, RowNames, RowUse, RowsRead,
-    Scaling, Weights,
+    CsrPattern, IdsBelow, KernelModule, Kind, Link, MatrixProduct, Placement, RowNames, RowUse,
+    RowsRead, Scaling, Weights,
 };
 use crate::attributes::Attributes;
 use crate::formula::Formula;
@@ -48,6 +48,8 @@ pub struct Operator {
     pub gradient: &'static [Gradient],
     /// Which kernels carry it out.
     pub kind: Kind,
+    /// Where kernels of its own are.
+    pub kernels: KernelModule,
     /// The cost in what is stored, for kernels of their own; that of the families follows from their kind.
     pub cost: &'static str,
     /// What to write instead where a sparse operand is refused; `{}` stands for the operand, `{name}` for that of a name.

@@ -1,6 +1,8 @@
 //! Elements in order, positions and counts: the latter are ids.
 
-use super::write::{DEFAULTS, all_rows, axes, extent, flag, gradient, integer, no_gradient, rule};
+use super::write::{
+    DEFAULTS, all_rows, axes, extent, flag, gradient, integer, no_gradient, planned, rule, shared,
+};
 use super::{Operator, Rule};
 
 pub(super) const ALL: &[&Operator] =
@@ -22,6 +24,7 @@ const ARGMAX: Operator = Operator {
     storage: POSITIONS,
     gradient: &[gradient("x", "0")],
     reads_rows: &[all_rows("x")],
+    kernels: planned("extremes", "position"),
     ..DEFAULTS
 };
 
@@ -59,6 +62,7 @@ const SORT: Operator = Operator {
     alternative: Some(
         "an element that is not stored is a 0 and has its place in the order: accept the cost with `sort(dense({}))`",
     ),
+    kernels: planned("ordering", "elements"),
     ..DEFAULTS
 };
 
@@ -71,6 +75,7 @@ const ARGSORT: Operator = Operator {
     alternative: Some(
         "an element that is not stored is a 0 and has its place in the order: accept the cost with `argsort(dense({}))`",
     ),
+    kernels: planned("ordering", "positions"),
     ..SORT
 };
 
@@ -89,6 +94,7 @@ const TOPK: Operator = Operator {
     alternative: Some(
         "an element that is not stored is a 0 and has its place in the order: accept the cost with `topk(dense({}))`",
     ),
+    kernels: planned("ordering", "elements"),
     ..DEFAULTS
 };
 
@@ -100,6 +106,7 @@ const TOPK_IDS: Operator = Operator {
     alternative: Some(
         "an element that is not stored is a 0 and has its place in the order: accept the cost with `topk_ids(dense({}))`",
     ),
+    kernels: planned("ordering", "positions"),
     ..TOPK
 };
 
@@ -113,5 +120,6 @@ const ORDER_GRADIENT: Operator = Operator {
     storage: &[rule("dense ids like -> dense").on_gpu()],
     gradient: &[no_gradient("grad", "second derivatives are not offered"), gradient("ids", "0")],
     internal: true,
+    kernels: shared("ordering"),
     ..DEFAULTS
 };

@@ -4,7 +4,8 @@
 //! is sparse, and also where some rows of a row_sparse array were taken.
 
 use super::write::{
-    DEFAULTS, all_rows, axes, extents, flag, gradient, integer, list, rule, within_rows_unless,
+    DEFAULTS, all_rows, axes, extents, flag, gradient, integer, list, planned, rule,
+    within_rows_unless,
 };
 use super::{Condition, CsrPattern, Operator, Placement, ResultRows, Rule};
 
@@ -37,6 +38,7 @@ const SLICE: Operator = Operator {
     csr_pattern: CsrPattern::OfOperands,
     reads_rows: &[all_rows("x")],
     result_rows: &[within_rows_unless(&["x"], &Condition::ROWS_MOVED), ResultRows::Moved(&["x"])],
+    kernels: planned("slicing", "part"),
     ..DEFAULTS
 };
 
@@ -58,6 +60,7 @@ const SLICE_AXIS: Operator = Operator {
     csr_pattern: CsrPattern::OfOperands,
     reads_rows: &[all_rows("x")],
     result_rows: &[within_rows_unless(&["x"], &Condition::ROWS_MOVED), ResultRows::Moved(&["x"])],
+    kernels: planned("slicing", "part"),
     ..DEFAULTS
 };
 
@@ -78,6 +81,7 @@ const SLICE_LIKE: Operator = Operator {
     csr_pattern: CsrPattern::OfOperands,
     reads_rows: &[all_rows("x")],
     result_rows: &[within_rows_unless(&["x"], &Condition::ROWS_MOVED), ResultRows::Moved(&["x"])],
+    kernels: planned("slicing", "part"),
     ..DEFAULTS
 };
 
@@ -105,6 +109,7 @@ const CONCAT: Operator = Operator {
         within_rows_unless(&["lhs", "rhs"], &Condition::ROWS_MOVED),
         ResultRows::Moved(&["lhs", "rhs"]),
     ],
+    kernels: planned("joining", "join"),
     ..DEFAULTS
 };
 
@@ -123,6 +128,7 @@ const STACK: Operator = Operator {
         gradient("lhs", "reshape_like(slice_axis(grad, axis = axis, begin = 0, end = 1), lhs)"),
         gradient("rhs", "reshape_like(slice_axis(grad, axis = axis, begin = 1, end = 2), rhs)"),
     ],
+    kernels: planned("joining", "join"),
     ..DEFAULTS
 };
 
@@ -139,6 +145,7 @@ const STACK_NEXT: Operator = Operator {
         gradient("rhs", "reshape_like(slice_axis(grad, axis = axis, begin = -1), rhs)"),
     ],
     internal: true,
+    kernels: planned("joining", "join"),
     ..DEFAULTS
 };
 
@@ -165,6 +172,7 @@ const SLICE_GRADIENT: Operator = Operator {
         within_rows_unless(&["part"], &Condition::ROWS_MOVED),
         ResultRows::Moved(&["part"]),
     ],
+    kernels: planned("slicing", "place"),
     ..DEFAULTS
 };
 
@@ -186,6 +194,7 @@ const SLICE_AXIS_GRADIENT: Operator = Operator {
         within_rows_unless(&["part"], &Condition::ROWS_MOVED),
         ResultRows::Moved(&["part"]),
     ],
+    kernels: planned("slicing", "place"),
     ..DEFAULTS
 };
 
@@ -204,5 +213,6 @@ const SLICE_LIKE_GRADIENT: Operator = Operator {
         within_rows_unless(&["part"], &Condition::ROWS_MOVED),
         ResultRows::Moved(&["part"]),
     ],
+    kernels: planned("slicing", "place"),
     ..DEFAULTS
 };

@@ -1,7 +1,7 @@
 //! Reductions, and their inverse, broadcasting.
 
 use super::write::{
-    DEFAULTS, all_rows, axes, flag, gradient, gradient_when, integer, no_gradient, rule,
+    DEFAULTS, all_rows, axes, flag, gradient, gradient_when, integer, no_gradient, rule, shared,
     within_rows,
 };
 use super::{Combine, Condition, Kind, Operator, Placement, Reduction, ResultRows, Rule};
@@ -90,6 +90,7 @@ const LOGSUMEXP: Operator = Operator {
     alternative: Some(
         "an element that is not stored counts as `exp(0)`: accept the cost with `logsumexp(dense({}))`",
     ),
+    kernels: shared("softmax"),
     ..DEFAULTS
 };
 

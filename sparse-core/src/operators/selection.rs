@@ -5,7 +5,7 @@
 
 use super::write::{
     DEFAULTS, all_rows, flag, gradient, integer, no_gradient, required_extent, rows_by,
-    rows_by_ids, rule, storage,
+    rows_by_ids, rule, shared, storage,
 };
 use super::{Condition, CsrPattern, IdsBelow, Operator, ResultRows, RowNames, RowUse, Weights};
 use crate::storage::Storage::Dense;
@@ -105,6 +105,7 @@ const TAKE_GRADIENT: Operator = Operator {
         ResultRows::All,
     ],
     internal: true,
+    kernels: shared("take"),
     ..DEFAULTS
 };
 
@@ -140,6 +141,7 @@ const PICK_GRADIENT: Operator = Operator {
     storage: &[rule("dense ids like -> dense").on_gpu()],
     gradient: &[no_gradient("grad", "second derivatives are not offered"), gradient("ids", "0")],
     internal: true,
+    kernels: shared("pick"),
     ..DEFAULTS
 };
 

@@ -1,6 +1,6 @@
 //! Changes of storage: the only operators that make a sparse value dense.
 
-use super::write::{DEFAULTS, all_rows, gradient, rule, within_rows};
+use super::write::{DEFAULTS, all_rows, gradient, rule, shared, within_rows};
 use super::{CsrPattern, Operator};
 use crate::storage::Storage;
 
@@ -18,6 +18,7 @@ const DENSE: Operator = Operator {
     ],
     gradient: &[gradient("x", "grad")],
     reads_rows: &[all_rows("x")],
+    kernels: shared("casts"),
     ..DEFAULTS
 };
 
@@ -36,6 +37,7 @@ const CSR: Operator = Operator {
     gradient: &[gradient("x", "grad")],
     csr_pattern: CsrPattern::Operand("x"),
     reads_rows: &[all_rows("x")],
+    kernels: shared("casts"),
     ..DEFAULTS
 };
 
@@ -53,5 +55,6 @@ const ROW_SPARSE: Operator = Operator {
     gradient: &[gradient("x", "grad")],
     reads_rows: &[all_rows("x")],
     result_rows: &[within_rows(&["x"])],
+    kernels: shared("casts"),
     ..DEFAULTS
 };

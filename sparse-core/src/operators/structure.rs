@@ -1,6 +1,6 @@
 //! Operators that move elements and compute nothing, and normalisation along an axis.
 
-use super::write::{DEFAULTS, all_rows, gradient, integer, no_gradient, rule};
+use super::write::{DEFAULTS, all_rows, gradient, integer, no_gradient, rule, shared};
 use super::{CsrPattern, Link, Operator, Placement, ResultRows};
 
 pub(super) const ALL: &[&Operator] =
@@ -32,6 +32,7 @@ const ZEROS_LIKE: Operator = Operator {
     csr_pattern: CsrPattern::OfOperands,
     reads_rows: &[all_rows("x")],
     result_rows: &[ResultRows::Nothing],
+    kernels: shared("casts"),
     ..DEFAULTS
 };
 
@@ -62,6 +63,7 @@ const LOG_SOFTMAX: Operator = Operator {
     alternative: Some(
         "an element that is not stored is a score of 0 and has a probability: accept the cost with `log_softmax(dense({}))`",
     ),
+    kernels: shared("softmax"),
     ..DEFAULTS
 };
 
@@ -78,5 +80,6 @@ const SOFTMAX_GRADIENT: Operator = Operator {
         no_gradient("y", "second derivatives are not offered"),
     ],
     internal: true,
+    kernels: shared("softmax"),
     ..DEFAULTS
 };

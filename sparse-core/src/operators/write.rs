@@ -1,8 +1,8 @@
 //! Words in which the rows of the table are written: defaults, attributes, rules and gradients.
 
 use super::{
-    Attribute, AttributeKind, Condition, CsrPattern, Gradient, Kind, MatrixProduct, Operator,
-    Placement, ResultRows, RowNames, RowUse, RowsRead, Rule, Scaling, Weights,
+    Attribute, AttributeKind, Condition, CsrPattern, Gradient, KernelModule, Kind, MatrixProduct,
+    Operator, Placement, ResultRows, RowNames, RowUse, RowsRead, Rule, Scaling, Weights,
 };
 
 /// The columns of a row that does not say otherwise.
@@ -22,6 +22,7 @@ pub(super) const DEFAULTS: Operator = Operator {
     storage: &[],
     gradient: &[],
     kind: Kind::Kernel,
+    kernels: KernelModule::Own,
     cost: "",
     alternative: None,
     weights: Weights::None,
@@ -160,4 +161,14 @@ pub(super) const fn within_rows_unless(
     unless: &'static Condition,
 ) -> ResultRows {
     ResultRows::Within { of, when: None, unless: Some(unless) }
+}
+
+/// Kernels in a module of several operators.
+pub(super) const fn shared(module: &'static str) -> KernelModule {
+    KernelModule::Shared(module)
+}
+
+/// Kernels of several operators that are given a plan.
+pub(super) const fn planned(module: &'static str, kernel: &'static str) -> KernelModule {
+    KernelModule::Planned { module, kernel }
 }

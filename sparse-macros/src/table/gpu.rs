@@ -40,33 +40,52 @@ pub(crate) fn gpu_kernels() -> TokenStream {
     }
 }
 
-/// One function serves all results of a rule and its patterns: it is generic in them. What lends
-/// its shape is given as that, unless the result has its pattern: it is the only csr of a rule
-/// whose result is one, or lends its rows.
+/// A rule as a GPU has it: one function serves all of its results and patterns, being generic in
+/// them.
+pub(super) struct GpuRule {
+    /// The operands as the function takes them.
+    pub(super) operands: Vec<Pattern>,
+    signature: Signature,
+}
+
+impl GpuRule {
+    /// What lends its shape is given as that, unless the result has its pattern: it is the only csr
+    /// of a rule whose result is one, or lends its rows.
+    pub(super) fn of(kernel: &Kernel) -> Self {
+        let Kernel { operator, signature, .. } = kernel;
+        let is_csr = |pattern: &Pattern| matches!(pattern, Pattern::Array(Storage::Csr, _));
+        let n_csr = signature.operands.iter().filter(|of| is_csr(of)).count();
+        let is_rows = |pattern: &Pattern| *pattern == Pattern::Array(Storage::RowSparse, false);
+        let lends_rows = operator.result_rows.contains(&ResultRows::Like);
+        let lends_pattern = |of: &Pattern| match signature.result {
+            Storage::Csr => is_csr(of) && n_csr == 1,
+            Storage::RowSparse => is_rows(of) && lends_rows,
+            Storage::Dense => false,
+        };
+        let operand = |(index, pattern): (usize, &Pattern)| {
+            let shape_only = operator.lends_shape_only(index) && !lends_pattern(pattern);
+            if shape_only { Pattern::Like } else { *pattern }
+        };
+        let operands = signature.operands.iter().enumerate().map(operand).collect();
+        GpuRule { operands, signature: signature.clone() }
+    }
+
+    /// The function's name.
+    pub(super) fn function(&self) -> String {
+        let as_csr = |pattern: &Pattern| match pattern {
+            Pattern::Unit(transposed) => Pattern::Array(Storage::Csr, *transposed),
+            other => *other,
+        };
+        let operands = self.operands.iter().map(as_csr).collect();
+        Signature { operands, ..self.signature.clone() }.kernel(self.signature.result)
+    }
+}
+
 fn arm(kernel: &Kernel) -> TokenStream {
-    let Kernel { operator, signature, .. } = kernel;
-    let patterns = || signature.operands.iter().enumerate();
-    let is_csr = |pattern: &Pattern| matches!(pattern, Pattern::Array(Storage::Csr, _));
-    let n_csr = signature.operands.iter().filter(|of| is_csr(of)).count();
-    let is_rows = |pattern: &Pattern| *pattern == Pattern::Array(Storage::RowSparse, false);
-    let lends_rows = operator.result_rows.contains(&ResultRows::Like);
-    let lends_pattern = |of: &Pattern| match signature.result {
-        Storage::Csr => is_csr(of) && n_csr == 1,
-        Storage::RowSparse => is_rows(of) && lends_rows,
-        Storage::Dense => false,
-    };
-    let pattern = |(index, pattern): (usize, &Pattern)| {
-        let shape_only = operator.lends_shape_only(index) && !lends_pattern(pattern);
-        if shape_only { Pattern::Like } else { *pattern }
-    };
-    let as_csr = |pattern| match pattern {
-        Pattern::Unit(transposed) => Pattern::Array(Storage::Csr, transposed),
-        other => other,
-    };
-    let operands = patterns().map(|of| as_csr(pattern(of))).collect();
-    let function = ident(&Signature { operands, ..signature.clone() }.kernel(signature.result));
-    let operands = patterns().map(|(index, of)| {
-        let accessor = ident(match pattern((index, of)) {
+    let (operator, signature, rule) = (kernel.operator, &kernel.signature, GpuRule::of(kernel));
+    let function = ident(&rule.function());
+    let operands = rule.operands.iter().enumerate().map(|(index, pattern)| {
+        let accessor = ident(match pattern {
             Pattern::Scalar => "number",
             Pattern::Ids => "ids",
             Pattern::Unit(_) => "unit",

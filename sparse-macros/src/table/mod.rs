@@ -2,11 +2,13 @@
 
 mod gpu;
 mod kernels;
+mod modules;
 mod operations;
 mod pages;
 
 pub(crate) use gpu::gpu_kernels;
 pub(crate) use kernels::kernels;
+pub(crate) use modules::kernel_modules;
 pub(crate) use operations::operators;
 pub(crate) use pages::pages;
 
@@ -118,14 +120,24 @@ fn array(storage: Storage) -> Ident {
 
 /// The view type of an operand, for a device and an element type.
 fn view(pattern: Pattern, device: &TokenStream, element: &TokenStream) -> TokenStream {
+    view_for(pattern, &quote!('_), device, element)
+}
+
+/// The same of a lifetime with a name.
+fn view_for(
+    pattern: Pattern,
+    lifetime: &TokenStream,
+    device: &TokenStream,
+    element: &TokenStream,
+) -> TokenStream {
     match pattern {
         Pattern::Scalar => quote!(#element),
-        Pattern::Ids => quote!(IdsView<'_, #device>),
+        Pattern::Ids => quote!(IdsView<#lifetime, #device>),
         Pattern::Like => quote!(Shape),
-        Pattern::Unit(_) => quote!(CsrView<'_, Unit, #device>),
+        Pattern::Unit(_) => quote!(CsrView<#lifetime, Unit, #device>),
         Pattern::Array(storage, _) => {
             let name = ident(&format!("{}View", array(storage)));
-            quote!(#name<'_, #element, #device>)
+            quote!(#name<#lifetime, #element, #device>)
         }
     }
 }

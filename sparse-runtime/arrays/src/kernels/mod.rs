@@ -18,98 +18,74 @@ mod ahead;
 #[cfg(test)]
 mod batch_sums;
 pub(crate) mod broadcast;
+mod casts;
 pub(crate) mod context;
 #[cfg(feature = "cuda")]
 pub mod cuda;
+mod extremes;
 mod features;
 pub(crate) mod index_set;
+mod joining;
+mod layout;
 pub(crate) mod lookup;
-mod order;
+mod losses;
+mod ordering;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod own_entries;
 pub(crate) mod parallel;
-mod parts;
-mod position;
 pub mod row_loss;
 mod rows;
 pub mod scalar;
+mod slicing;
 mod strided;
 mod value;
 
-pub mod absolute_error;
-pub mod argmax;
-pub mod argmin;
-pub mod argsort;
 pub mod binary;
 pub mod broadcast_at;
 pub mod broadcast_like;
 pub mod chain;
-pub mod concat;
 pub mod count_stored;
-pub mod csr;
-pub mod dense;
 pub mod dot;
-pub mod embedding;
 pub mod embedding_bag;
-pub mod embedding_bag_gradient;
-pub mod expand_dims;
-pub mod flatten;
 pub mod fully_connected;
-pub mod hinge;
-pub mod huber;
-pub mod log_softmax;
-pub mod logistic;
-pub mod logsumexp;
 pub mod one_hot;
-pub mod order_gradient;
 pub mod outer;
 pub mod pairwise_interaction;
-pub mod pairwise_interaction_gradient;
-pub mod pairwise_interaction_slope;
-pub mod permute;
 pub mod pick;
-pub mod pick_gradient;
-pub mod poisson;
 pub mod read_rows;
 pub mod reduce;
 pub mod reduce_to;
-pub mod repeat;
-pub mod repeat_gradient;
-pub mod reshape;
-pub mod reshape_like;
 pub mod retain;
-pub mod reverse;
-pub mod row_sparse;
 pub mod sampled_dot;
 pub mod select;
-pub mod slice;
-pub mod slice_axis;
-pub mod slice_axis_gradient;
-pub mod slice_gradient;
-pub mod slice_like;
-pub mod slice_like_gradient;
 pub mod softmax;
 pub mod softmax_cross_entropy;
-pub mod softmax_gradient;
-pub mod sort;
-pub mod squared_error;
-pub mod squared_hinge;
-pub mod squeeze;
-pub mod stack;
-pub mod stack_next;
-pub mod swap_axes;
 mod table;
 pub mod take;
-pub mod take_gradient;
-pub mod tile;
-pub mod tile_gradient;
-pub mod topk;
-pub mod topk_ids;
 pub mod transpose;
 pub mod unary;
-pub mod zeros_like;
+
+sparse_macros::kernel_modules!();
+
+/// The names that the modules of [`sparse_macros::kernel_modules`] are written in.
+mod prelude {
+    pub(super) use super::Context;
+    pub(super) use crate::device::Cpu;
+    pub(super) use crate::formats::{
+        Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView, Shape,
+    };
+    pub(super) use sparse_core::element::Float;
+    pub(super) use sparse_core::ir::{Axes, List};
+
+    #[cfg(feature = "cuda")]
+    pub(super) mod cuda {
+        pub(in crate::kernels) use crate::device::cuda::Cuda;
+        pub(in crate::kernels) use crate::kernels::cuda::{CudaContext, GpuFloat};
+    }
+}
 
 pub use context::{Context, MAX_THREADS, Parallel, TooManyThreads};
+pub use losses::*;
 pub use scalar::ScalarFunctions;
 pub use table::{Array, Kernels, Operand, call_kernel};
 

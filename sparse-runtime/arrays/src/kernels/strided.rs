@@ -1,9 +1,6 @@
-//! Elements moved: an array read in another order, as a shape and how far apart its neighbours lie.
+//! Strided reads and writes: an array in another order, as extents and steps of positions.
 
-use crate::formats::{Dense, DenseView, MAX_RANK, Shape};
-use sparse_core::element::Float;
-use sparse_core::ir::List;
-use sparse_core::shapes::place_of;
+use crate::formats::MAX_RANK;
 use std::ops::AddAssign;
 
 /// The largest number of axes: an axis that is repeated counts twice.
@@ -156,60 +153,6 @@ impl Strided {
             }
         });
     }
-}
-
-/// By how much the position grows along each axis of an array.
-pub(crate) fn steps(shape: &Shape) -> [usize; MAX_RANK] {
-    let mut steps = [1; MAX_RANK];
-    for axis in (0..shape.rank().saturating_sub(1)).rev() {
-        steps[axis] = steps[axis + 1] * shape[axis + 1];
-    }
-    steps
-}
-
-/// The axes in another order: axis i of the result is axis `order[i]`.
-pub(crate) fn permuted<T: Float>(out: &mut Dense<T>, x: DenseView<'_, T>, order: &[usize]) {
-    gathered(out, x, in_order(x.shape(), order));
-}
-
-/// The elements of a result of a shape, as they lie in an array.
-pub(crate) fn gathered<T: Float>(
-    out: &mut Dense<T>,
-    x: DenseView<'_, T>,
-    (shape, strided): (Shape, Strided),
-) {
-    out.reset_for_overwrite(shape);
-    strided.gather(out.values_mut(), x.values());
-}
-
-/// The shape with its axes in another order, and how the elements lie in an array.
-pub(crate) fn in_order(shape: &Shape, order: &[usize]) -> (Shape, Strided) {
-    let steps = steps(shape);
-    let mut dims = [1; MAX_RANK];
-    let mut strided = Strided::at(0);
-    for (to, &from) in order.iter().enumerate() {
-        dims[to] = shape[from];
-        strided = strided.axis(shape[from], steps[from] as isize);
-    }
-    (Shape::new(&dims[..order.len()]), strided)
-}
-
-/// A whole array repeated along each axis.
-pub(crate) fn tiled(shape: &Shape, reps: List) -> Strided {
-    let steps = steps(shape);
-    (0..shape.rank()).fold(Strided::at(0), |strided, axis| {
-        let times = reps.get(axis).map_or(1, |times| times.max(0) as usize);
-        strided.axis(times, 0).axis(shape[axis], steps[axis] as isize)
-    })
-}
-
-/// Each element repeated along an axis.
-pub(crate) fn repeated(shape: &Shape, repeats: i64, axis: i64) -> Strided {
-    let (steps, repeated) = (steps(shape), place_of(axis, shape.rank()));
-    (0..shape.rank()).fold(Strided::at(0), |strided, axis| {
-        let strided = strided.axis(shape[axis], steps[axis] as isize);
-        if repeated == Some(axis) { strided.axis(repeats.max(0) as usize, 0) } else { strided }
-    })
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::formats::{CsrView, Dense, Extents, RowSparseView};
 use crate::kernels::Context;
-use crate::kernels::position::without;
+use crate::kernels::extremes::without;
 use sparse_core::element::{Float, Stored};
 use sparse_core::ir::Axes;
 

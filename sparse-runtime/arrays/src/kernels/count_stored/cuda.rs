@@ -3,7 +3,7 @@
 use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};
 use crate::formats::{CsrView, Dense, RowSparseView};
 use crate::kernels::cuda::{CudaContext, GpuFloat};
-use crate::kernels::position::without;
+use crate::kernels::extremes::without;
 use sparse_core::element::Stored;
 use sparse_core::ir::Axes;
 

@@ -5,7 +5,7 @@ use super::occurrences::Sums;
 use super::{CudaContext, GpuFloat, ScalarFunction};
 use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};
 use crate::formats::{Csr, CsrView, RowSparseView, fits_u32};
-use crate::kernels::parts::Part;
+use crate::kernels::slicing::Part;
 
 const THREADS: u32 = 256;
 

@@ -3,14 +3,14 @@
 use super::linear_rows::RowLoss;
 use super::{
     LossFunction, ScalarFunction, corrected, csr_rows, layer_rows, linear_rows, lookup_rows, loss,
-    moved, occurrences, row_lists,
+    occurrences, row_lists,
 };
 use crate::device::cuda::Unit;
 use crate::kernels::reduce::cuda::ReduceFunction;
 use crate::kernels::{
-    argmax, binary, broadcast_like, count_stored, dense, dot, embedding_bag, order_gradient,
-    pairwise_interaction, pick, reduce, select, softmax, softmax_cross_entropy, sort, take,
-    take_gradient, transpose, unary,
+    binary, broadcast_like, casts, count_stored, dot, embedding_bag, extremes, layout, ordering,
+    pairwise_interaction, pick, reduce, select, softmax, softmax_cross_entropy, take, transpose,
+    unary,
 };
 use crate::optimizer;
 use sparse_core::ir::{AttributeValue, Attributes, Number};
@@ -29,7 +29,6 @@ use sparse_core::storage::ElementType;
 pub fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
     for of_module in [
         occurrences::for_each_unit,
-        moved::for_each_unit,
         corrected::for_each_unit,
         csr_rows::for_each_unit,
         row_lists::for_each_unit,
@@ -38,21 +37,20 @@ pub fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
         linear_rows::for_each_unit,
         lookup_rows::for_each_unit,
         optimizer::cuda::for_each_unit,
-        argmax::cuda::for_each_unit,
         broadcast_like::cuda::for_each_unit,
         count_stored::cuda::for_each_unit,
-        dense::cuda::for_each_unit,
+        casts::cuda::for_each_unit,
         dot::cuda::for_each_unit,
         embedding_bag::cuda::for_each_unit,
-        order_gradient::cuda::for_each_unit,
+        extremes::cuda::for_each_unit,
+        layout::cuda::for_each_unit,
+        ordering::cuda::for_each_unit,
         pairwise_interaction::cuda::for_each_unit,
         pick::cuda::for_each_unit,
         select::cuda::for_each_unit,
         softmax::cuda::for_each_unit,
         softmax_cross_entropy::cuda::for_each_unit,
-        sort::cuda::for_each_unit,
         take::cuda::for_each_unit,
-        take_gradient::cuda::for_each_unit,
         transpose::cuda::for_each_unit,
     ] {
         of_module(visit);

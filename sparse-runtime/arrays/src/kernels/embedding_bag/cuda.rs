@@ -49,7 +49,7 @@ pub fn csr_row_sparse<T: GpuFloat, V: Factor<T>>(
 }
 
 /// The gradient with respect to the table: a row for each column that occurs.
-pub(in crate::kernels) fn gradient<T: GpuFloat, V: Factor<T>, O: Rows<T>>(
+pub fn gradient_csr_dense<T: GpuFloat, V: Factor<T>, O: Rows<T>>(
     out: &mut O,
     bags: CsrView<'_, V, Cuda>,
     grad: DenseView<'_, T, Cuda>,

@@ -1,4 +1,5 @@
-//! One element of each row on the CPU. An id beyond the extent (only a model can compute one) gives NaN.
+//! One element of each row on the CPU. An id beyond the extent (only a model can compute one) gives
+//! NaN.
 
 #![allow(clippy::too_many_arguments, reason = "the attributes of the row, one by one")]
 
@@ -61,6 +62,28 @@ pub fn row_sparse_ids<T: Float>(
         let at = (outer * lookup.extent + place) * lookup.inner + inner;
         x.row(at / row_size).map_or(T::zero(), |row| row[at % row_size])
     });
+}
+
+/// The gradient: zeros, and each element where it was picked.
+pub fn gradient_dense_ids_like<T: Float>(
+    out: &mut Dense<T>,
+    grad: DenseView<'_, T>,
+    ids: IdsView<'_>,
+    like: Shape,
+    axis: i64,
+    clip: bool,
+    wrap: bool,
+    _context: &mut Context,
+) {
+    let lookup = Lookup::new(&like, axis, clip, wrap);
+    out.reset(like);
+    let out = out.values_mut();
+    for (index, &value) in grad.values().iter().enumerate() {
+        let (outer, inner) = (index / lookup.inner, index % lookup.inner);
+        if let Some(place) = lookup.place(&ids, index) {
+            out[(outer * lookup.extent + place) * lookup.inner + inner] += value;
+        }
+    }
 }
 
 /// The element that `element` gives for each id.

@@ -72,6 +72,25 @@ pub fn row_sparse_ids<T: GpuFloat>(
     });
 }
 
+/// The gradient: zeros, and each element where it was picked.
+pub fn gradient_dense_ids_like<T: GpuFloat>(
+    out: &mut Dense<T, Cuda>,
+    grad: DenseView<'_, T, Cuda>,
+    ids: IdsView<'_, Cuda>,
+    like: Shape,
+    axis: i64,
+    clip: bool,
+    wrap: bool,
+    context: &mut CudaContext,
+) {
+    let gpu = context.gpu();
+    let lookup = Lookup::new(&like, axis, clip, wrap);
+    gpu.attempt(out, |out| {
+        let out = out.zeros_on(gpu, like)?;
+        place(gpu, out, grad.values(), ids, lookup)
+    });
+}
+
 /// Writes elements, or without any ones, to where the ids say, each to a place of its own.
 pub(in crate::kernels) fn place<T: GpuFloat>(
     gpu: &Gpu,

@@ -17,8 +17,18 @@ pub fn dense<T: GpuFloat>(
     of_lines(out, x, axis, false, context);
 }
 
+/// The logarithm of the softmax along an axis.
+pub fn log_softmax_dense<T: GpuFloat>(
+    out: &mut Dense<T, Cuda>,
+    x: DenseView<'_, T, Cuda>,
+    axis: i64,
+    context: &mut CudaContext,
+) {
+    of_lines(out, x, axis, true, context);
+}
+
 /// The softmax, or its logarithm.
-pub(in crate::kernels) fn of_lines<T: GpuFloat>(
+fn of_lines<T: GpuFloat>(
     out: &mut Dense<T, Cuda>,
     x: DenseView<'_, T, Cuda>,
     axis: i64,
@@ -35,8 +45,8 @@ pub(in crate::kernels) fn of_lines<T: GpuFloat>(
     });
 }
 
-/// The gradient: y · (g - Σ g y).
-pub(in crate::kernels) fn gradient<T: GpuFloat>(
+/// The gradient along an axis: y · (g - Σ g y).
+pub fn gradient_dense_dense<T: GpuFloat>(
     out: &mut Dense<T, Cuda>,
     grad: DenseView<'_, T, Cuda>,
     y: DenseView<'_, T, Cuda>,
@@ -53,8 +63,8 @@ pub(in crate::kernels) fn gradient<T: GpuFloat>(
     });
 }
 
-/// The logarithm of the sum of exponentials of each row.
-pub(in crate::kernels) fn log_of_sums<T: GpuFloat>(
+/// The logarithm of the sum of exponentials of each row. `-inf` for a row without elements.
+pub fn logsumexp_dense<T: GpuFloat>(
     out: &mut Dense<T, Cuda>,
     x: DenseView<'_, T, Cuda>,
     context: &mut CudaContext,

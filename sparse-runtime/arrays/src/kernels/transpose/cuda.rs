@@ -2,8 +2,8 @@
 
 use crate::device::cuda::{Blocks, Cuda, Launch, Unit, Word};
 use crate::formats::{Csr, CsrView, Dense, DenseView, fits_u32};
-use crate::kernels::cuda::{CudaContext, GpuFloat, moved};
-use crate::kernels::strided::in_order;
+use crate::kernels::cuda::{CudaContext, GpuFloat};
+use crate::kernels::layout;
 
 const THREADS: u32 = 256;
 
@@ -13,7 +13,8 @@ pub fn dense<T: GpuFloat>(
     x: DenseView<'_, T, Cuda>,
     context: &mut CudaContext,
 ) {
-    moved::gathered(out, x, in_order(x.shape(), &[1, 0]), context);
+    let transposed = layout::in_order(x.shape(), &[1, 0]);
+    layout::cuda::moved_dense(out, x, transposed, context);
 }
 
 /// Of a csr matrix: its entries in the order of their columns. O(nnz · bits of a column id / 4).

@@ -121,7 +121,7 @@ pub fn csr_dense<T: GpuFloat>(
     gpu.attempt(out, |out| {
         if shape == of_sparse {
             let to = out.take_pattern(gpu, sparse)?;
-            crate::kernels::dense::cuda::numbers(gpu, to, sparse.values())?;
+            crate::kernels::casts::cuda::numbers(gpu, to, sparse.values())?;
         } else {
             let repeated = Source::repeated(sparse, extents);
             csr_rows::write(gpu, out, extents, repeated, occurrences.sums())?;

@@ -1,6 +1,6 @@
 //! The second-order term of a factorization machine on a GPU, and its gradients, in `f64`.
 
-pub(in crate::kernels) mod dense;
+mod dense;
 
 use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word, text_of};
 use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparseView};
@@ -44,8 +44,52 @@ pub fn dense_dense<T: GpuFloat>(
     dense::interaction(out, x, v, context);
 }
 
+/// The gradient with respect to the table: a row for each column that occurs in a csr.
+pub fn gradient_csr_dense_dense<T: GpuFloat, V: Factor<T>, O: Rows<T>>(
+    out: &mut O,
+    x: CsrView<'_, V, Cuda>,
+    v: DenseView<'_, T, Cuda>,
+    grad: DenseView<'_, T, Cuda>,
+    context: &mut CudaContext,
+) {
+    gradient_csr_row_sparse_dense(out, x, RowSparseView::all_on_gpu(v), grad, context);
+}
+
+/// The gradient with respect to the table, of a dense matrix.
+pub fn gradient_dense_dense_dense<T: GpuFloat>(
+    out: &mut Dense<T, Cuda>,
+    x: DenseView<'_, T, Cuda>,
+    v: DenseView<'_, T, Cuda>,
+    grad: DenseView<'_, T, Cuda>,
+    context: &mut CudaContext,
+) {
+    dense::gradient(out, x, v, grad, context);
+}
+
+/// The gradient with respect to what a csr stores, at its pattern.
+pub fn slope_csr_dense_dense<T: GpuFloat>(
+    out: &mut Csr<T, Cuda>,
+    x: CsrView<'_, T, Cuda>,
+    v: DenseView<'_, T, Cuda>,
+    grad: DenseView<'_, T, Cuda>,
+    context: &mut CudaContext,
+) {
+    slope_csr_row_sparse_dense(out, x, RowSparseView::all_on_gpu(v), grad, context);
+}
+
+/// The gradient with respect to a dense matrix.
+pub fn slope_dense_dense_dense<T: GpuFloat>(
+    out: &mut Dense<T, Cuda>,
+    x: DenseView<'_, T, Cuda>,
+    v: DenseView<'_, T, Cuda>,
+    grad: DenseView<'_, T, Cuda>,
+    context: &mut CudaContext,
+) {
+    dense::slope(out, x, v, grad, context);
+}
+
 /// The gradient with respect to the table: a row for each column that occurs.
-pub(in crate::kernels) fn gradient<T: GpuFloat, V: Factor<T>, O: Rows<T>>(
+pub fn gradient_csr_row_sparse_dense<T: GpuFloat, V: Factor<T>, O: Rows<T>>(
     out: &mut O,
     x: CsrView<'_, V, Cuda>,
     v: RowSparseView<'_, T, Cuda>,
@@ -83,7 +127,7 @@ pub(in crate::kernels) fn gradient<T: GpuFloat, V: Factor<T>, O: Rows<T>>(
 }
 
 /// The gradient with respect to what a csr stores, at its pattern.
-pub(in crate::kernels) fn slope<T: GpuFloat>(
+pub fn slope_csr_row_sparse_dense<T: GpuFloat>(
     out: &mut Csr<T, Cuda>,
     x: CsrView<'_, T, Cuda>,
     v: RowSparseView<'_, T, Cuda>,

@@ -1,5 +1,0 @@
-//! The positions of elements in order along an axis: as `sort`.
-
-pub mod cpu;
-#[cfg(feature = "cuda")]
-pub mod cuda;

@@ -1,5 +1,0 @@
-//! One more axis.
-
-pub mod cpu;
-#[cfg(feature = "cuda")]
-pub mod cuda;

@@ -1,3 +1,0 @@
-//! The hinge loss, summed over the columns of a row, the mean over the rows. O(size).
-
-pub mod cpu;

@@ -1,5 +1,0 @@
-//! Axes in another order.
-
-pub mod cpu;
-#[cfg(feature = "cuda")]
-pub mod cuda;

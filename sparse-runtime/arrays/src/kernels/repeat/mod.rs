@@ -1,5 +1,0 @@
-//! Elements repeated.
-
-pub mod cpu;
-#[cfg(feature = "cuda")]
-pub mod cuda;

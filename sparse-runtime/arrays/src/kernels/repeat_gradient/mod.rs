@@ -1,5 +1,0 @@
-//! The gradient of `repeat`.
-
-pub mod cpu;
-#[cfg(feature = "cuda")]
-pub mod cuda;

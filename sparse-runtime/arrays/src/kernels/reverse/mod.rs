@@ -1,5 +1,0 @@
-//! The opposite order.
-
-pub mod cpu;
-#[cfg(feature = "cuda")]
-pub mod cuda;

@@ -1,5 +1,0 @@
-//! Part of an array along one axis.
-
-pub mod cpu;
-#[cfg(feature = "cuda")]
-pub mod cuda;

@@ -1,5 +1,0 @@
-//! As much of an array as another one has.
-
-pub mod cpu;
-#[cfg(feature = "cuda")]
-pub mod cuda;

@@ -1,5 +1,0 @@
-//! The gradient of `slice_like`.
-
-pub mod cpu;
-#[cfg(feature = "cuda")]
-pub mod cuda;

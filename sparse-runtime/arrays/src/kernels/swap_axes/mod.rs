@@ -1,5 +1,0 @@
-//! Two axes exchanged.
-
-pub mod cpu;
-#[cfg(feature = "cuda")]
-pub mod cuda;

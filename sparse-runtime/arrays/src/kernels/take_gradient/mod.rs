@@ -1,5 +1,0 @@
-//! The gradient of `take`.
-
-pub mod cpu;
-#[cfg(feature = "cuda")]
-pub mod cuda;

@@ -1,5 +1,0 @@
-//! An array repeated as a whole.
-
-pub mod cpu;
-#[cfg(feature = "cuda")]
-pub mod cuda;

@@ -1,5 +1,0 @@
-//! The gradient of `tile`.
-
-pub mod cpu;
-#[cfg(feature = "cuda")]
-pub mod cuda;
