@@ -24,7 +24,7 @@ pub(crate) fn front(input: TokenStream, place: fn(Span) -> String) -> (TokenStre
         // What there is to say is said when everything is there.
         return (emit::fetch(import, input), Report::default());
     }
-    let mut library = resolve::Library::new(&source, &mut report);
+    let mut library = resolve::library(&source, &mut report);
     resolve::check_blocks(&mut library, &mut report);
     let mut tokens: TokenStream = emit::blocks(&source, place);
     let operators = library.operators();

@@ -1,6 +1,7 @@
 //! What the model needs constants of Rust to be. Only the Rust compiler sees their values.
 
-use super::{Emit, numbers};
+use super::context::Emit;
+use super::numbers;
 use crate::report::Report;
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};

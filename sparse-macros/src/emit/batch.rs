@@ -1,7 +1,7 @@
 //! Batches: how they are taken from data, and the one check of their extents.
 
-use super::Emit;
-use super::structs::{has_no_inputs, named_inputs};
+use super::context::Emit;
+use super::declarations::{has_no_inputs, named_inputs};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use sparse_core::ir::{IdsExtent, Kind, ValueId};

@@ -1,8 +1,8 @@
 //! Calls of loops over elements: several element-wise operators, and nothing between them.
 
-use super::Emit;
-use super::fused::formula;
-use super::kernels::{number, view};
+use super::context::Emit;
+use super::element_wise::formula;
+use super::operands::{number, view};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use sparse_core::ir::ValueId;

@@ -1,6 +1,5 @@
 //! The constants of a model that are extents, as expressions of Rust.
 
-use super::Emit;
 use crate::arithmetic::Literal;
 use crate::ast::{Constant, Declaration, Model};
 use crate::resolve::Unnamed;
@@ -115,7 +114,7 @@ impl<'a> Written<'a> {
 
 /// The type of a constant: the one that is written, or that of its value where the macro sees it;
 /// else that of an extent.
-fn type_of(model: &Model, constant: &Constant, rt: &TokenStream) -> TokenStream {
+pub(super) fn type_of(model: &Model, constant: &Constant, rt: &TokenStream) -> TokenStream {
     let mut seen: BTreeMap<String, Literal> = BTreeMap::new();
     for declaration in &model.declarations {
         let Declaration::Constant(known) = declaration else { continue };
@@ -139,17 +138,6 @@ fn type_of(model: &Model, constant: &Constant, rt: &TokenStream) -> TokenStream 
         (None, Some(Literal::Number(_))) => quote!(#rt::f64),
         (None, _) => quote!(#rt::usize),
     }
-}
-
-/// The type and the value of a constant that the model declares with a value.
-pub(super) fn typed(emit: &Emit<'_>, word: &str) -> Option<(TokenStream, TokenStream)> {
-    let declared = emit.model.declarations.iter().find_map(|declaration| match declaration {
-        Declaration::Constant(constant) if constant.name == word => Some(constant),
-        _ => None,
-    });
-    let declared = declared.filter(|constant| !constant.is_in_scope())?;
-    let (_, value) = emit.constants.iter().find(|(known, _)| known == word)?;
-    Some((type_of(emit.model, declared, &emit.rt), value.clone()))
 }
 
 /// The value of a constant, in a block for each constant above it that it needs.

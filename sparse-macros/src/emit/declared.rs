@@ -1,7 +1,8 @@
 //! Calls of the user's functions: the kernels of declared operators. What they are given and give is written out as a type, so that
 //! a function of another one is an error of Rust's compiler at its path.
 
-use super::{Emit, array_name, kernels};
+use super::context::{Emit, array_name};
+use super::operands;
 use crate::ast::Function;
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -67,7 +68,7 @@ fn of_rule(
         Pattern::Unit(_) => quote!(#rt::CsrView<'_, #rt::Unit>),
     });
     let operands = apply.operands.iter().zip(&signature.operands).map(|(operand, pattern)| {
-        let operand = kernels::operand(emit, *operand);
+        let operand = operands::operand(emit, *operand);
         match pattern {
             Pattern::Ids => quote!(::core::convert::Into::into(#operand)),
             _ => operand,
@@ -98,7 +99,7 @@ fn extent(emit: &Emit<'_>, apply: &Apply, dim: &Dim) -> TokenStream {
     let arrays = apply.operands.iter().filter(|id| !emit.graph.is_number(**id));
     let found = arrays.into_iter().find_map(|id| {
         let axis = emit.graph.shape(*id).iter().position(|known| known == dim)?;
-        let view = kernels::operand(emit, *id);
+        let view = operands::operand(emit, *id);
         Some(quote!(#rt::shape_of(&#view)[#axis]))
     });
     // The letters of a result are those of operands.
@@ -117,7 +118,7 @@ fn each(
 ) -> TokenStream {
     let (rt, function) = (&emit.rt, closure(emit, function));
     let kernel = Ident::new(&signature.kernel(signature.result), Span::call_site());
-    let operand = kernels::operand(emit, apply.operands[0]);
+    let operand = operands::operand(emit, apply.operands[0]);
     quote!(#rt::kernels::unary::cpu::#kernel(#out, #operand, #function, __context);)
 }
 
@@ -144,7 +145,7 @@ fn each_gradient(
             <#element as #rt::Float>::widen(__g) * <#element as #rt::Float>::widen((#function)(__x)),
         )
     };
-    let [grad, operand] = [0, 1].map(|at| kernels::operand(emit, apply.operands[at]));
+    let [grad, operand] = [0, 1].map(|at| operands::operand(emit, apply.operands[at]));
     let rule = signature.kernel(signature.result);
     if signature.operands[0] == Pattern::Scalar {
         return quote! {{

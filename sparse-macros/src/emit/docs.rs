@@ -1,6 +1,6 @@
 //! What hovering and rustdoc show.
 
-use super::Emit;
+use super::context::Emit;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use sparse_core::ir::ValueId;

@@ -2,9 +2,9 @@
 //! that hovering, finding uses and renaming work on it. A name that means nothing may be one that is being typed: it is a use of a struct
 //! that has every name.
 
-use super::Emit;
+use super::context::Emit;
+use super::declarations::trained;
 use super::docs::row;
-use super::structs::trained;
 use crate::ast::{AttributeText, Declaration, Expression, ExpressionKind};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;

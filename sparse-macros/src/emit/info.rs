@@ -1,7 +1,7 @@
 //! The constants of the `Model` trait: inputs, parameters and outputs as data.
 
-use super::Emit;
-use super::structs::named_inputs;
+use super::context::Emit;
+use super::declarations::named_inputs;
 use proc_macro2::TokenStream;
 use quote::quote;
 use sparse_core::ir::{Apply, Graph, Kind, ValueId};

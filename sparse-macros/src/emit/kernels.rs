@@ -1,13 +1,14 @@
 //! Calls of kernels, one a value: what runs where nothing is fused.
 
-use super::{Emit, chains, declared, numbers};
+use super::context::Emit;
+use super::operands::{self, attribute, destination, view, written};
+use super::{chains, declared};
 use crate::table;
-use proc_macro2::{Ident, Literal, Span, TokenStream};
-use quote::{format_ident, quote};
-use sparse_core::ir::{Apply, Entry, IdsExtent, Kind, NamedList, ValueId};
-use sparse_core::operators::{AttributeKind, Pattern};
-use sparse_core::passes::{Destination, kernel_name};
-use sparse_core::storage::ElementType;
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::quote;
+use sparse_core::ir::{Apply, IdsExtent, ValueId};
+use sparse_core::operators::Pattern;
+use sparse_core::passes::kernel_name;
 
 /// The call of each value's kernel, or of the loop that computes several, made once for the three functions that have it.
 pub(super) struct Calls<'a> {
@@ -76,7 +77,7 @@ fn call(emit: &Emit<'_>, id: ValueId) -> Option<TokenStream> {
             let view = view(emit, *operand);
             quote!(::core::convert::Into::into(#view))
         }
-        _ => self::operand(emit, *operand),
+        _ => operands::operand(emit, *operand),
     });
     let attributes = table::kernel_attributes(apply.operator, &signature)
         .into_iter()
@@ -110,153 +111,4 @@ fn check_ids(emit: &Emit<'_>, apply: &Apply) -> Option<TokenStream> {
         IdsExtent::Named(name) => emit.constant(name)?,
     };
     Some(quote!(__check_ids(#model, #name, #place.view(), #bound)?;))
-}
-
-/// The value of an attribute as the kernel takes it.
-pub(super) fn attribute(
-    emit: &Emit<'_>,
-    apply: &Apply,
-    name: &str,
-    kind: AttributeKind,
-) -> TokenStream {
-    let rt = &emit.rt;
-    let (operator, given) = (apply.operator, &apply.attributes);
-    let list = |list: Option<NamedList>| match list {
-        Some(list) => {
-            let entries = list.entries().map(|entry| match entry {
-                Some(Entry::Integer(value)) => quote!(#rt::Some(#value)),
-                Some(Entry::Named(name)) => {
-                    let value = numbers::extent(emit, name);
-                    quote!(#rt::Some(#value))
-                }
-                None => quote!(#rt::None),
-            });
-            quote!(#rt::Some(#rt::List::new(&[#(#entries),*])))
-        }
-        None => quote!(#rt::None),
-    };
-    match kind {
-        AttributeKind::Flag => {
-            let flag = given.flag(name);
-            quote!(#flag)
-        }
-        AttributeKind::Axes => {
-            let axes = list(given.entries(name));
-            quote!(#rt::Axes(#axes))
-        }
-        AttributeKind::List => list(given.entries(name)),
-        // What a required attribute lacks was reported.
-        AttributeKind::Integer(_) if given.name(name).is_some() => {
-            given.name(name).and_then(|name| numbers::extent(emit, name)).unwrap_or_default()
-        }
-        AttributeKind::Integer(_) => {
-            let integer = operator.integer(given, name).unwrap_or_default();
-            quote!(#integer)
-        }
-        AttributeKind::Number(_) => numbers::attribute(emit, apply, name)
-            .unwrap_or_else(|| any_number(operator.number(given, name).unwrap_or_default())),
-        AttributeKind::Storage => quote!(#rt::None),
-    }
-}
-
-/// The array that a value is written to, as a reference.
-pub(super) fn written(emit: &Emit<'_>, id: ValueId) -> Option<TokenStream> {
-    Some(match destination(emit, id)? {
-        (place, true) => place,
-        (place, false) => quote!(&mut #place),
-    })
-}
-
-/// Where a value is: an expression, and whether it is a reference already.
-fn destination(emit: &Emit<'_>, id: ValueId) -> Option<(TokenStream, bool)> {
-    Some(match emit.compiled.plan.destinations[id.0]? {
-        Destination::Buffer(index) => {
-            let buffer = buffer(index);
-            (quote!(#buffer), true)
-        }
-        Destination::Output(index) => {
-            let field = emit.output_ident(&emit.graph.outputs[index].name);
-            (quote!(__outputs.#field), false)
-        }
-        Destination::Gradient(index) => {
-            let field = emit.declared(emit.graph.gradients[index].0);
-            (quote!(__gradients.#field), false)
-        }
-    })
-}
-
-/// A value as an operand: a view, or a number.
-pub(super) fn operand(emit: &Emit<'_>, id: ValueId) -> TokenStream {
-    number(emit, id).unwrap_or_else(|| view(emit, id))
-}
-
-/// The number that a value is, in the model's element type; of one that is known with the batch its
-/// [variable](numbers::variables).
-pub(super) fn number(emit: &Emit<'_>, id: ValueId) -> Option<TokenStream> {
-    match emit.graph.value(id).kind {
-        Kind::Constant(number) => Some(number_of(emit, number)),
-        Kind::Named(_) => {
-            let variable = numbers::variable(id);
-            Some(quote!(#variable))
-        }
-        _ => None,
-    }
-}
-
-/// A value that is an array, as a view.
-pub(super) fn view(emit: &Emit<'_>, id: ValueId) -> TokenStream {
-    match &emit.graph.value(id).kind {
-        Kind::Input | Kind::Label => {
-            let field = emit.declared(id);
-            quote!(__batch.#field)
-        }
-        Kind::Parameter { .. } => {
-            let local = emit.parameter_local(id);
-            quote!(#local.view())
-        }
-        Kind::Constant(_) | Kind::Named(_) => quote!(::core::unreachable!()),
-        Kind::Apply(_) => match destination(emit, id) {
-            Some((place, _)) => quote!(#place.view()),
-            None => quote!(::core::unreachable!()),
-        },
-    }
-}
-
-/// A number of type `f64`, be it none that has a literal.
-pub(super) fn any_number(number: f64) -> TokenStream {
-    match (number.is_finite(), number.is_nan(), number > 0.0) {
-        (true, ..) => quote!(#number),
-        (_, true, _) => quote!(::core::f64::NAN),
-        (_, _, true) => quote!(::core::f64::INFINITY),
-        _ => quote!(::core::f64::NEG_INFINITY),
-    }
-}
-
-/// A number in the model's element type.
-pub(super) fn number_of(emit: &Emit<'_>, number: f64) -> TokenStream {
-    let (rt, element) = (&emit.rt, &emit.element);
-    // A product of numbers may be beyond what each of them is in.
-    let number = match emit.graph.element() {
-        ElementType::F32 => f64::from(number as f32),
-        _ => number,
-    };
-    if !number.is_finite() {
-        return match (number.is_nan(), number > 0.0) {
-            (true, _) => quote!(#element::NAN),
-            (false, true) => quote!(#element::INFINITY),
-            (false, false) => quote!(#element::NEG_INFINITY),
-        };
-    }
-    let magnitude = match emit.graph.element() {
-        // Rounded once, to the half.
-        half if half.is_half() => return quote!(<#element as #rt::Float>::of(#number)),
-        ElementType::F64 => Literal::f64_suffixed(number.abs()),
-        _ => Literal::f32_suffixed(number.abs() as f32),
-    };
-    if number.is_sign_negative() { quote!((-#magnitude)) } else { quote!(#magnitude) }
-}
-
-/// The name of a buffer of the workspace.
-pub(super) fn buffer(index: usize) -> Ident {
-    format_ident!("__buffer_{index}")
 }

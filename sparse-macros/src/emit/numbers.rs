@@ -1,6 +1,6 @@
 //! Numbers that the macro does not see, as expressions of Rust.
 
-use super::Emit;
+use super::context::Emit;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use sparse_core::formula::{BinaryOperator, Formula};
@@ -116,7 +116,7 @@ pub(super) fn is_extent(operator: &str, attribute: &str) -> bool {
 pub(super) fn constant_formula(emit: &Emit<'_>, formula: &Formula) -> Option<TokenStream> {
     let of = |formula: &Formula| constant_formula(emit, formula);
     Some(match formula {
-        Formula::Number(number) => super::kernels::any_number(*number),
+        Formula::Number(number) => super::literals::any_number(*number),
         Formula::Name(name) => constant(emit, name)?,
         Formula::Negate(inner) => {
             let inner = of(inner)?;

@@ -1,7 +1,8 @@
 //! `PLAN`: what the compiler decided, as a constant of plain data; and what is said of it when a model is made.
 
-use super::structs::named_inputs;
-use super::{Emit, numbers};
+use super::context::Emit;
+use super::declarations::named_inputs;
+use super::numbers;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 use sparse_core::formula::Formula;

@@ -1,10 +1,13 @@
 //! The step that is not one loop: kernels one after the other, but rows of parameters are read where they are updated, and
 //! their gradients go straight into the update.
 
-use super::kernels::{Calls, attribute, view, written};
-use super::step::{apply, settle, sum_of_losses, take_apart};
-use super::structs::trained;
-use super::{Emit, balanced};
+use super::context::Emit;
+use super::declarations::trained;
+use super::kernels::Calls;
+use super::losses::sum_of_losses;
+use super::nest::balanced;
+use super::operands::{attribute, view, written};
+use super::updates::{apply, settle, take_apart};
 use proc_macro2::TokenStream;
 use quote::quote;
 use sparse_core::ir::{Apply, ValueId};

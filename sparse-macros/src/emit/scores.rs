@@ -1,8 +1,7 @@
 //! The score that the first output is a link of, for metrics: see [`linked_score`].
 
-use super::Emit;
-use super::fused::out_of;
-use super::kernels::written;
+use super::context::Emit;
+use super::operands::written;
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{format_ident, quote};
 use sparse_core::ir::ValueId;
@@ -49,7 +48,7 @@ pub(super) struct Recorded {
 pub(super) fn recorded(emit: &Emit<'_>) -> Vec<Recorded> {
     let outputs = emit.graph.outputs.iter().map(|output| {
         let field = emit.output_ident(&output.name);
-        let variable = out_of(&output.name);
+        let variable = format_ident!("__out_{}", output.name);
         Recorded { value: output.value, variable, array: quote!(__outputs.#field) }
     });
     let score = linked_score(emit.graph).and_then(|(_, value)| {

@@ -1,8 +1,12 @@
 //! `impl Model`: forward, loss, gradients, the training step, parameters by name.
 
-use super::kernels::{self, Calls};
-use super::structs::{from_tables, trained};
-use super::{Emit, batch, fused, info, numbers, scattered, scores};
+use super::context::Emit;
+use super::declarations::trained;
+use super::kernels::Calls;
+use super::losses::{no_loss, sum_of_losses};
+use super::structs::from_tables;
+use super::updates::{apply, settle, states, take_apart};
+use super::{batch, fused, info, scattered, scores};
 use proc_macro2::TokenStream;
 use quote::quote;
 use sparse_core::ir::ValueId;
@@ -144,32 +148,6 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
     }
 }
 
-/// ```text
-/// let Self { w: __param_w, b: __param_b, __workspace: (buffer_0,), __outputs, __gradients, __context, .. }
-///     = self;
-/// ```
-pub(super) fn take_apart(emit: &Emit<'_>) -> TokenStream {
-    let parameters = emit.graph.parameters().map(|id| {
-        let (field, local) = (emit.declared(id), emit.parameter_local(id));
-        quote!(#field: #local)
-    });
-    let buffers = (0..emit.compiled.plan.buffers.len()).map(kernels::buffer);
-    let numbers = numbers::variables(emit);
-    quote! {
-        let Self {
-            #(#parameters,)*
-            __workspace: (#(#buffers,)*),
-            __outputs,
-            __gradients,
-            __scratch,
-            __context,
-            __extents,
-            ..
-        } = self;
-        #numbers
-    }
-}
-
 fn forward(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
     let rt = &emit.rt;
     let calls = calls.of(&emit.compiled.plan.forward);
@@ -217,7 +195,7 @@ fn carrying(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
     if emit.graph.updates.is_empty() {
         return TokenStream::new();
     }
-    let (take_apart, updates) = (take_apart(emit), updates(emit));
+    let (take_apart, updates) = (take_apart(emit), states(emit));
     let forward = calls.of(&emit.compiled.plan.forward_carrying);
     let labels = info::updates_read_labels(emit.graph);
     let loss = match emit.graph.losses.is_empty() {
@@ -250,24 +228,6 @@ fn carrying(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
             #loss
         }
     }
-}
-
-/// `0.0 + scalar_of(__buffer_3.view())`, once the losses are computed.
-pub(super) fn sum_of_losses(emit: &Emit<'_>) -> TokenStream {
-    let rt = &emit.rt;
-    let losses = emit.graph.losses.iter().map(|loss| {
-        let operand = kernels::operand(emit, *loss);
-        match emit.graph.constant_of(*loss) {
-            Some(number) => kernels::any_number(number),
-            None => quote!(#rt::scalar_of(#operand)),
-        }
-    });
-    quote!(0.0 #(+ #losses)*)
-}
-
-fn no_loss(emit: &Emit<'_>) -> TokenStream {
-    let (rt, name) = (&emit.rt, emit.name.to_string());
-    quote!(#rt::Err(::core::convert::Into::into(#rt::ModelError::NoLoss { model: #name })))
 }
 
 fn train_step(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
@@ -367,7 +327,7 @@ fn train_rows(emit: &Emit<'_>) -> Option<TokenStream> {
 fn unfused(emit: &Emit<'_>, adjust: Option<TokenStream>) -> TokenStream {
     let settle = trained(emit).into_iter().map(|(id, storage)| settle(emit, id, storage));
     let apply = trained(emit).into_iter().map(|(id, storage)| apply(emit, id, storage));
-    let (rt, updates) = (&emit.rt, updates(emit));
+    let (rt, updates) = (&emit.rt, states(emit));
     let take_apart = take_apart(emit);
     quote! {
         self.__check(__batch, true)?;
@@ -384,50 +344,4 @@ fn unfused(emit: &Emit<'_>, adjust: Option<TokenStream>) -> TokenStream {
         __updater.end_step()?;
         #rt::Ok(__loss)
     }
-}
-
-/// What brings the rows of a parameter that a batch reads up to date.
-///
-/// ```text
-/// __updater.settle_read::<Self>(0, __param_w.values_mut(), __batch)?;
-/// ```
-pub(super) fn settle(emit: &Emit<'_>, id: ValueId, storage: Storage) -> Option<TokenStream> {
-    // Dense gradients leave nothing to settle.
-    if storage != Storage::RowSparse {
-        return None;
-    }
-    let (index, local) = (emit.index_of(id)?, emit.parameter_local(id));
-    Some(quote!(__updater.settle_read::<Self>(#index, #local.values_mut(), __batch)?;))
-}
-
-/// The update of a parameter by its whole gradient.
-///
-/// ```text
-/// __updater.apply_dense(1, __param_b.values_mut(), __gradients.b.values())?;
-/// ```
-pub(super) fn apply(emit: &Emit<'_>, id: ValueId, storage: Storage) -> Option<TokenStream> {
-    let (index, field) = (emit.index_of(id)?, emit.declared(id));
-    let local = emit.parameter_local(id);
-    Some(match storage {
-        Storage::RowSparse => quote! {
-            __updater.apply_row_sparse(#index, #local.values_mut(), __gradients.#field.view())?;
-        },
-        _ => quote! {
-            __updater.apply_dense(#index, #local.values_mut(), __gradients.#field.values())?;
-        },
-    })
-}
-
-/// States become what was computed from the states and parameters as they were.
-///
-/// ```text
-/// __param_mean.values_mut().copy_from_slice(__buffer_3.view().values());
-/// ```
-fn updates(emit: &Emit<'_>) -> TokenStream {
-    let writes = emit.graph.updates.iter().map(|update| {
-        let (state, value) =
-            (emit.parameter_local(update.state), kernels::operand(emit, update.value));
-        quote!(#state.values_mut().copy_from_slice(#value.values());)
-    });
-    quote!(#(#writes)*)
 }

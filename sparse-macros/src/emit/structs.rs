@@ -1,8 +1,10 @@
 //! The types of a model: itself, its batch, its outputs, its gradients; and how it is made.
 
+use super::constants;
+use super::context::{Emit, element_type};
+use super::declarations::{has_no_inputs, named_inputs, trained};
 use super::docs::{documentation, gradient_row, plan, row};
 use super::variants::which;
-use super::{Emit, constants, element_type};
 use crate::ast::Declaration;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -221,25 +223,6 @@ fn parameter_shape(emit: &Emit<'_>, id: ValueId) -> TokenStream {
     quote!([#(#shape),*])
 }
 
-/// The trained parameters and the storage of their gradients, in the order of declaration.
-pub(super) fn trained(emit: &Emit<'_>) -> Vec<(ValueId, Storage)> {
-    emit.graph
-        .parameters()
-        .filter_map(|id| emit.gradient_storage(id).map(|storage| (id, storage)))
-        .collect()
-}
-
-/// The inputs and labels that the user declared.
-pub(super) fn named_inputs<'a>(emit: &Emit<'a>) -> impl Iterator<Item = ValueId> + use<'a> {
-    let graph = emit.graph;
-    graph.inputs().filter(|id| graph.value(*id).name.is_some())
-}
-
-/// Whether a batch has no field of the user's.
-pub(super) fn has_no_inputs(emit: &Emit<'_>) -> bool {
-    named_inputs(emit).next().is_none()
-}
-
 /// `(Dense<f32>, RowSparse<f32>,)`: a tuple, so that no private type needs a name.
 fn workspace_type(emit: &Emit<'_>) -> TokenStream {
     let buffers = &emit.compiled.plan.buffers;
@@ -318,7 +301,7 @@ fn with_extents(emit: &Emit<'_>, written: &TokenStream, tokens: TokenStream) -> 
     constants::collect_words(written.clone(), &mut words);
     words.into_iter().fold(tokens, |tokens, word| {
         let name = Ident::new(&word, Span::call_site());
-        if let Some((ty, value)) = constants::typed(emit, &word) {
+        if let Some((ty, value)) = typed(emit, &word) {
             return quote! {{
                 const __ABOVE: #ty = #value;
                 {
@@ -335,4 +318,15 @@ fn with_extents(emit: &Emit<'_>, written: &TokenStream, tokens: TokenStream) -> 
         let Some(value) = emit.fixed_extent(&Dim::Named(word.clone())) else { return tokens };
         quote!({ #[allow(unused_variables)] let #name: #rt::usize = #value; #tokens })
     })
+}
+
+/// The type and the value of a constant that the model declares with a value.
+fn typed(emit: &Emit<'_>, word: &str) -> Option<(TokenStream, TokenStream)> {
+    let declared = emit.model.declarations.iter().find_map(|declaration| match declaration {
+        Declaration::Constant(constant) if constant.name == word => Some(constant),
+        _ => None,
+    });
+    let declared = declared.filter(|constant| !constant.is_in_scope())?;
+    let (_, value) = emit.constants.iter().find(|(known, _)| known == word)?;
+    Some((constants::type_of(emit.model, declared, &emit.rt), value.clone()))
 }

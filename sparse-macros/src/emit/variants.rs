@@ -1,7 +1,7 @@
 //! What the variants of a model have in common: one name, and one set of parameters.
 
+use super::context::{Emit, array_name, element_type};
 use super::docs::documentation;
-use super::{Emit, array_name, element_type};
 use crate::ast::Model;
 use crate::paths;
 use proc_macro2::{Ident, Span, TokenStream};

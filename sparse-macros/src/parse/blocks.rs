@@ -1,13 +1,13 @@
 //! Blocks: parameters, `let`s and a value.
 
 use super::declarations::name;
+use super::delimited::group;
 use super::expressions::{self, attribute};
-use super::items::group;
-use super::operators::is_absolute;
 use super::refused::Refused;
 use super::types::array_type;
 use super::{Note, Notes, attributes, parse_piece};
 use crate::ast::{Block, BlockParameter, Expression, ExpressionKind, Import, Statement};
+use crate::paths;
 use crate::report::Report;
 use proc_macro2::{Delimiter, Group, Punct, Spacing, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote};
@@ -73,7 +73,7 @@ pub(super) fn block(
 /// A block that is used in other modules names constants from the root of its crate.
 fn check_paths(block: &Ident, notes: &mut Notes) {
     for path in std::mem::take(&mut notes.constants) {
-        if is_absolute(&path) {
+        if paths::is_absolute(&path) {
             continue;
         }
         let text = text_of(&path.to_token_stream()).replace(' ', "");

@@ -1,9 +1,10 @@
 //! What stands side by side in a `graph!`: models, blocks, operators, imports.
 
+use super::delimited::group;
 use super::{attributes, blocks, operators};
 use crate::ast::{Import, Model, Package, Source};
 use crate::report::Report;
-use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens;
 use sparse_core::diagnostics::nearest;
 use syn::ext::IdentExt;
@@ -86,22 +87,6 @@ pub(super) fn skip(stream: ParseStream<'_>) -> syn::Result<()> {
         }
     }
     Ok(())
-}
-
-/// What is between two delimiters, behind a token at `after`.
-pub(super) fn group(
-    stream: ParseStream<'_>,
-    delimiter: Delimiter,
-    after: Span,
-    what: &str,
-) -> syn::Result<Group> {
-    if stream.is_empty() {
-        return Err(syn::Error::new(after, format!("expected {what}")));
-    }
-    match stream.parse()? {
-        TokenTree::Group(group) if group.delimiter() == delimiter => Ok(group),
-        other => Err(syn::Error::new(other.span(), format!("expected {what}"))),
-    }
 }
 
 /// `use blocks::{linear, factorization_machine as fm};`.

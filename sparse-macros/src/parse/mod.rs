@@ -3,6 +3,7 @@
 mod attributes;
 mod blocks;
 mod declarations;
+mod delimited;
 mod depth;
 mod expressions;
 mod initializers;

@@ -1,7 +1,7 @@
 //! Operators that users declare: what a row of the table says, line by line.
 
+use super::delimited::group;
 use super::expressions;
-use super::items::group;
 use super::{Notes, attributes, parse_piece};
 use crate::ast::{Expression, Function, Import, Operator, OperatorRule};
 use crate::report::Report;
@@ -10,7 +10,7 @@ use quote::quote;
 use sparse_core::diagnostics::{Code, nearest};
 use syn::parse::ParseStream;
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Expr, Path, Token, Visibility};
+use syn::{Attribute, Expr, Token, Visibility};
 
 /// The words that begin a line, for suggestions.
 pub(super) const LINES: [&str; 7] =
@@ -243,12 +243,6 @@ fn until_equals(stream: ParseStream<'_>) -> syn::Result<String> {
     }
     stream.parse::<Token![=]>()?;
     Ok(text_of(tokens))
-}
-
-/// Whether a path means the same in every module and crate.
-pub(super) fn is_absolute(path: &Path) -> bool {
-    let first = path.segments.first().map(|segment| segment.ident.to_string());
-    path.leading_colon.is_some() || matches!(first.as_deref(), Some("crate" | "$crate"))
 }
 
 /// Tokens on one line, as rules are written: `[n, k] same -> [n]`.

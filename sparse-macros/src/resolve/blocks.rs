@@ -1,8 +1,8 @@
 //! Blocks: written out where they are used, so that everything in them is inferred for that use.
 
 use super::Resolver;
-use super::calls::count;
 use super::library::{Entry, Library};
+use super::words::count;
 use crate::ast::{AttributeText, BlockParameter, Callee};
 use crate::report::Report;
 use proc_macro2::Span;

@@ -3,8 +3,8 @@
 use super::Resolver;
 use super::library::Meaning;
 use super::numbers::Number as Numeric;
+use super::words::count;
 use crate::ast::{AttributeText, Callee, Expression, ExpressionKind};
-use crate::parse::NO_LIST;
 use sparse_core::diagnostics::{Code, nearest};
 use sparse_core::foreign_names::{Instead, instead_of};
 use sparse_core::ir::{AttributeValue, Attributes, Entry, List, Number, ValueId};
@@ -13,14 +13,6 @@ use sparse_core::storage::Storage;
 use syn::Ident;
 
 const LIST_OF_OPERATORS: &str = "docs/operators/README.md lists the operators by family";
-
-/// What to write where a flag or a list stands in the place of a value.
-pub(super) fn no_value(text: &AttributeText) -> &'static str {
-    match text {
-        AttributeText::List(_) | AttributeText::Entries(_) => NO_LIST,
-        _ => "flags are given by name, such as `keepdims = true`",
-    }
-}
 
 impl Resolver<'_> {
     /// What is called with the operands of a call, as far as they are values: in a call of a block the first one that is none and those
@@ -417,9 +409,4 @@ fn shown(text: &AttributeText) -> Option<String> {
         AttributeText::Number(number) => format!("{number:?}"),
         _ => return None,
     })
-}
-
-/// `2 operands`.
-pub(super) fn count(number: usize, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }

@@ -1,6 +1,5 @@
 //! Which blocks and declared operators there are, and which names they have where.
 
-use super::operators::{Declared, declare};
 use crate::ast::{Block, Callee, Expression, ExpressionKind, Operator, Source};
 use crate::parse::DEEPEST;
 use crate::report::Report;
@@ -31,12 +30,20 @@ pub(super) struct Entry<'a> {
     broken: bool,
 }
 
+/// An operator, and where the names in it are looked up.
+pub(super) struct Declared<'a> {
+    pub(super) operator: &'a Operator,
+    pub(super) room: usize,
+    /// Its row, and that of its gradient; none where it has an error.
+    pub(super) rows: Vec<&'static operators::Operator>,
+}
+
 /// The room of the `graph!` itself.
 const OWN: usize = 0;
 
 impl<'a> Library<'a> {
     /// Everything that can be called in a source. Reports blocks whose names are taken and blocks that call themselves.
-    pub(crate) fn new(source: &'a Source, report: &mut Report) -> Self {
+    pub(super) fn new(source: &'a Source, report: &mut Report) -> Self {
         let mut library = Library { entries: Vec::new(), declared: Vec::new(), rooms: Vec::new() };
         library.add(source);
         let blocks = source.blocks.iter().map(|block| ("block", &block.name));
@@ -62,7 +69,6 @@ impl<'a> Library<'a> {
             }
         }
         library.find_recursion(report);
-        declare(&mut library, report);
         library
     }
 

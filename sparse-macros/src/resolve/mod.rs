@@ -10,13 +10,14 @@ mod numbers;
 mod operators;
 mod states;
 mod types;
+mod words;
 
 pub(crate) use blocks::check as check_blocks;
 #[cfg(test)]
 pub(crate) use declarations::values_of_options;
 pub(crate) use library::{Library, callees, callees_of_operator};
 
-use crate::ast::{Declaration, Expression, ExpressionKind, Model};
+use crate::ast::{Declaration, Expression, ExpressionKind, Model, Source};
 use crate::parse::{DEEPEST, too_deep};
 use crate::report::Report;
 use blocks::Frame;
@@ -29,6 +30,13 @@ use sparse_core::storage::{ElementType, Storage};
 use std::collections::BTreeSet;
 use syn::Ident;
 use syn::ext::IdentExt;
+
+/// The blocks and the operators of a source, with all that is wrong with them reported.
+pub(crate) fn library<'a>(source: &'a Source, report: &mut Report) -> Library<'a> {
+    let mut library = Library::new(source, report);
+    operators::declare(&mut library, report);
+    library
+}
 
 /// Resolves a model: its graph, and the constants of Rust in it that have no name in the model.
 pub(crate) fn resolve(
@@ -188,7 +196,7 @@ impl Resolver<'_> {
                 self.within_range(number, "the number is", expression.span)
             }
             ExpressionKind::Attribute(text) => {
-                let help = calls::no_value(text).to_owned();
+                let help = words::no_value(text).to_owned();
                 let message = "expected a value: a name, a number, an operator or a call";
                 self.error(
                     Code::UnsupportedExpression,

@@ -1,6 +1,7 @@
 //! Declared operators: their rows, and the formulas of their gradients.
 
-use super::library::{Library, Meaning};
+use super::library::{Declared, Library, Meaning};
+use super::words;
 use crate::ast::{AttributeText, Callee, Expression, ExpressionKind, Operator};
 use crate::parse::{DEEPEST, too_deep};
 use crate::report::Report;
@@ -8,14 +9,6 @@ use proc_macro2::{Ident, Span};
 use sparse_core::diagnostics::{Code, nearest};
 use sparse_core::operators::declared::{Declaration, DeclaredPart, Each};
 use sparse_core::operators::{self, Operator as Row};
-
-/// An operator, and where the names in it are looked up.
-pub(super) struct Declared<'a> {
-    pub(super) operator: &'a Operator,
-    pub(super) room: usize,
-    /// Its row, and that of its gradient; none where it has an error.
-    pub(super) rows: Vec<&'static Row>,
-}
 
 impl Library<'_> {
     /// The row of a declared operator, if it has no error.
@@ -107,7 +100,7 @@ impl Formulas<'_> {
             }
             ExpressionKind::Attribute(text) => {
                 let message = "expected an operand, a number or a call".to_owned();
-                self.error(formula.span, message, super::calls::no_value(text).to_owned(), report)
+                self.error(formula.span, message, words::no_value(text).to_owned(), report)
             }
             ExpressionKind::Call { callee, operands, attributes } => {
                 self.call(callee, operands, attributes, levels - 1, report)
@@ -181,7 +174,7 @@ impl Formulas<'_> {
         if !arity.contains(&operands.len()) {
             let message = format!(
                 "`{key}` takes {}, but {} given",
-                super::calls::count(*arity.end(), "operand"),
+                words::count(*arity.end(), "operand"),
                 if operands.len() == 1 {
                     "1 is".to_owned()
                 } else {

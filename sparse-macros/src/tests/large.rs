@@ -75,7 +75,7 @@ fn what_is_nested_deep_keeps_its_errors_and_its_rust() {
 fn compiled(graph: &str) -> (Vec<Code>, usize) {
     let mut report = Report::default();
     let source = parse::source_of_depth(graph.parse().unwrap(), &mut report).unwrap();
-    let mut library = resolve::Library::new(&source, &mut report);
+    let mut library = resolve::library(&source, &mut report);
     resolve::check_blocks(&mut library, &mut report);
     let (graph, _) = resolve::resolve(&source.models[0], &library, &mut report);
     let mut codes: Vec<Code> = report.diagnostics().iter().map(|one| one.code).collect();

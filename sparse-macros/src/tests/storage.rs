@@ -58,7 +58,7 @@ fn s_no_model_of_examples_and_tests_has_a_gradient_denser_than_its_value() {
             if source.unfetched().is_some() {
                 continue;
             }
-            let library = resolve::Library::new(&source, &mut report);
+            let library = resolve::library(&source, &mut report);
             for model in &source.models {
                 let (graph, _) = resolve::resolve(model, &library, &mut report);
                 if report.n_errors() > 0 || graph.fallback != Fallback::Deny {

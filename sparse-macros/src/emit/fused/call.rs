@@ -1,8 +1,8 @@
 //! The call of the runtime's loop over rows of data.
 
 use super::row::row_function;
-use super::{Steps, width};
-use crate::emit::Emit;
+use super::shape::{Steps, width};
+use crate::emit::context::Emit;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use sparse_core::ir::ValueId;

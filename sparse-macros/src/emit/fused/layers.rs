@@ -1,12 +1,16 @@
 //! Steps of one row through dense layers: the reads of the row, and the row function that goes from what is read to its gradients.
 
-use super::Steps;
-use super::row::{dense_of, formula, index_of, local, row_loss, values_of};
-use crate::emit::kernels::{number, number_of};
+use super::loss::row_loss;
+use super::names::{dense_of, index_of, local, values_of};
+use super::shape::Steps;
+use crate::emit::context::Emit;
+use crate::emit::element_wise::formula;
+use crate::emit::literals::number_of;
+use crate::emit::nest::balanced;
+use crate::emit::operands::number;
 use crate::emit::scattered::of_bags;
 use crate::emit::scores::{Recorded, recorded};
-use crate::emit::step::take_apart;
-use crate::emit::{Emit, balanced};
+use crate::emit::updates::take_apart;
 use proc_macro2::TokenStream;
 use quote::{ToTokens as _, quote};
 use sparse_core::ir::{Apply, Kind, ValueId};

@@ -1,13 +1,13 @@
 //! A step of many rows through dense layers: one pass over the rows of data, and then the updates.
 
-use super::Steps;
 use super::layers::{Values, add_term, columns, extent, list, n_rows, reads, setup, size, tables};
-use super::row::local;
-use crate::emit::Emit;
-use crate::emit::kernels::written;
+use super::names::local;
+use super::shape::Steps;
+use crate::emit::context::Emit;
+use crate::emit::operands::written;
 use crate::emit::scattered::updates;
 use crate::emit::scores::recorded;
-use crate::emit::step::take_apart;
+use crate::emit::updates::take_apart;
 use proc_macro2::TokenStream;
 use quote::quote;
 use sparse_core::ir::ValueId;

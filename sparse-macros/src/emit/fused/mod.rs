@@ -2,24 +2,26 @@
 
 mod call;
 mod layers;
+mod loss;
 mod many_rows;
+mod names;
 mod row;
+mod shape;
 
-use self::call::call;
 pub(super) use self::layers::each_row as each_row_through_layers;
 pub(super) use self::many_rows::{condition as is_one_pass, many_rows};
-pub(super) use self::row::formula;
-pub(super) use self::row::out_of;
-use self::row::{dense_of, grad_of, indexed, of_mean, sums_of, values_of};
-use super::Emit;
-use super::kernels::number_of;
+pub(super) use self::shape::corrects_scores;
+
+use self::call::call;
+use self::names::{dense_of, grad_of, sums_of, values_of};
+use self::shape::{Steps, few, few_dense, indexed, nothing, of_mean, width};
+use super::context::Emit;
 use super::scores::{Recorded, recorded};
-use super::step::take_apart;
-use proc_macro2::{Ident, TokenStream};
+use super::updates::take_apart;
+use proc_macro2::TokenStream;
 use quote::quote;
 use sparse_core::ir::{Kind, ValueId};
 use sparse_core::passes::{RowLoop, Terms};
-use sparse_core::shapes::Dim;
 
 /// For `pred = dot(x, w) + b; loss squared_error(pred, y); output pred`:
 ///
@@ -97,15 +99,6 @@ pub(super) fn all_rows(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
         __updater.end_step()?;
         #rt::Ok(__loss)
     }
-}
-
-/// What the row function is for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Steps {
-    /// One step of all rows of a batch.
-    One,
-    /// A step of each row.
-    EachRow,
 }
 
 /// A step of each row of a batch. The dense parameters are updated by the row function:
@@ -186,18 +179,6 @@ pub(super) fn each_row(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
     }
 }
 
-/// Whether the derivatives of a row's loss by its scores can stand for all gradients of the row: these are a product of the row with
-/// a parameter, and what is between product and scores depends on no parameter. Then a rule that corrects gradients corrects the derivatives.
-pub(super) fn corrects_scores(emit: &Emit<'_>, parts: &RowLoop) -> bool {
-    let Terms::Linear(linear) = &parts.terms else { return false };
-    let reads_parameter = || {
-        let backward = parts.backward.iter().flat_map(|id| emit.graph.apply_of(*id));
-        let mut operands = backward.flat_map(|apply| &apply.operands);
-        operands.any(|id| matches!(emit.graph.value(*id).kind, Kind::Parameter { .. }))
-    };
-    linear.interaction.is_none() && !row::needs_forward(emit, parts) && !reads_parameter()
-}
-
 /// What lends the samples of a rule that corrects gradients to the row function, and takes them back.
 fn samples(emit: &Emit<'_>, parts: &RowLoop) -> (Option<TokenStream>, Option<TokenStream>) {
     let corrects = corrects_scores(emit, parts);
@@ -217,25 +198,6 @@ fn n_rows(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
         Terms::Lookups(_) => {
             let label = emit.declared(parts.label);
             quote!(__batch.#label.shape()[0])
-        }
-    }
-}
-
-/// `linear::Fixed::<16>`, or `linear::Runtime(…)` of a width that is known when the model is made.
-fn width(emit: &Emit<'_>, dim: &Dim) -> TokenStream {
-    let rt = &emit.rt;
-    let constant = match dim {
-        Dim::Size(size) => {
-            let size = *size as usize;
-            Some(quote!(#size))
-        }
-        dim => emit.constant(&dim.to_string()),
-    };
-    match constant {
-        Some(size) => quote!(#rt::linear::Fixed::<{ #size }>),
-        None => {
-            let extent = emit.fixed_extent(dim);
-            quote!(#rt::linear::Runtime(#extent))
         }
     }
 }
@@ -272,27 +234,6 @@ fn setup(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> TokenStream {
 /// Whether a parameter is dense and trained: then it changes with every step.
 fn is_reduced(parts: &RowLoop, id: ValueId) -> bool {
     parts.reductions.iter().any(|(parameter, _, _)| *parameter == id)
-}
-
-/// The elements of a parameter that are few enough to be kept in registers, if it is one of those.
-fn few(emit: &Emit<'_>, parameter: ValueId) -> Option<usize> {
-    const FEW: u64 = 32;
-    let sizes = emit.graph.shape(parameter).iter().try_fold(1u64, |product, dim| match dim {
-        Dim::Size(size) => product.checked_mul(*size),
-        _ => None,
-    });
-    sizes.filter(|size| *size <= FEW).map(|size| size as usize)
-}
-
-/// The trained dense parameters that are [few] elements each: what the loop keeps in registers from row to row.
-fn few_dense(emit: &Emit<'_>, parts: &RowLoop) -> Vec<Ident> {
-    let reduced = parts.reductions.iter().map(|(parameter, _, _)| *parameter);
-    reduced.filter(|id| few(emit, *id).is_some()).map(|id| dense_of(emit, id)).collect()
-}
-
-/// What a gradient is before anything is added to it: -0, to which adding is no work where the compiler sees it.
-fn nothing(emit: &Emit<'_>) -> TokenStream {
-    number_of(emit, -0.0)
 }
 
 /// The gradients that the row function adds to, but for those that it makes itself.

@@ -1,18 +1,19 @@
 //! The row function: what happens between reading the parameters' rows and updating them.
 
-use super::{Steps, corrects_scores, few, few_dense, nothing, width};
-use crate::emit::Emit;
-use crate::emit::kernels::{self, number, number_of};
-use crate::emit::numbers;
+use super::loss::{attributes, row_loss};
+use super::names::{dense_of, grad_of, index_of, local, values_of};
+use super::shape::{Steps, corrects_scores, few, few_dense, needs_forward, nothing, width};
+use crate::emit::context::Emit;
+use crate::emit::element_wise::formula;
+use crate::emit::literals::number_of;
+use crate::emit::operands::number;
 use crate::emit::scores::{Recorded, recorded};
-use crate::scalar;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use sparse_core::ir::{Apply, Kind, ValueId};
-use sparse_core::operators::{self, LossLabel};
+use sparse_core::operators;
 use sparse_core::passes::{LookupRead, RowLoop, Terms};
-use sparse_core::shapes::{Dim, Dims};
-use std::collections::BTreeSet;
+use sparse_core::shapes::Dim;
 
 /// `|row, s, saved| { … }`: the numbers of a row become the gradients with respect to them; returns the row's loss. Of steps of each
 /// row, `|row, s, saved, (__dense_b,)|`: what it changes from row to row.
@@ -179,18 +180,6 @@ fn share_of(terms: &Terms, number: usize) -> Option<TokenStream> {
     matches!(read, LookupRead::Inner { mean: true, .. }).then(|| quote!(*__of_mean))
 }
 
-/// `let __of_mean = linear::share::<__T>(16);`: what a mean has of each element.
-pub(super) fn of_mean(emit: &Emit<'_>, parts: &RowLoop) -> Option<TokenStream> {
-    let rt = &emit.rt;
-    let Terms::Lookups(lookups) = &parts.terms else { return None };
-    // All inner products are of rows of one size.
-    let size = lookups.iter().find_map(|lookup| match &lookup.read {
-        LookupRead::Inner { size, mean: true, .. } => Some(width(emit, size)),
-        _ => None,
-    })?;
-    Some(quote!(let __of_mean = #rt::linear::share::<__T>(#rt::linear::Width::columns(&#size));))
-}
-
 /// Whether the loop takes a loss of which a part is computed later: a sum over scores, of a row of a linear model or a factorization machine that
 /// has one.
 fn may_be_later(parts: &RowLoop, loss: &Apply) -> bool {
@@ -206,40 +195,6 @@ fn row_of_one(emit: &Emit<'_>, loss: &Apply) -> TokenStream {
     quote!(#rt::kernels::#module::cpu::row_of_one(&mut __s[0], __label[__row] #(, #attributes)*))
 }
 
-/// The attributes of a loss, in the order of its row.
-fn attributes(emit: &Emit<'_>, loss: &Apply) -> Vec<TokenStream> {
-    let attributes = loss.operator.attributes.iter();
-    attributes
-        .map(|attribute| kernels::attribute(emit, loss, attribute.name, attribute.kind))
-        .collect()
-}
-
-/// `squared_error::cpu::row(&mut s[..columns], &label[…])`: the loss of a row, whose `scores` become its gradient.
-pub(super) fn row_loss(emit: &Emit<'_>, loss: &Apply, scores: &TokenStream) -> TokenStream {
-    let rt = &emit.rt;
-    let module = format_ident!("{}", loss.operator.name);
-    let label = loss.operands.get(1).map(|label| emit.graph.value(*label).element);
-    let is_float = label.is_some_and(|element| element.is_float());
-    let attributes = attributes(emit, loss);
-    match (is_float, loss.operator.kind) {
-        // Checked when the batch came: every id is a position.
-        (false, _) => quote! {
-            #rt::kernels::#module::cpu::row(
-                &mut #scores, #rt::Id::index(__label[__row]).unwrap_or(#rt::usize::MAX) #(, #attributes)*)
-        },
-        (true, operators::Kind::Loss { label: LossLabel::Class, .. }) => quote! {
-            #rt::kernels::#module::cpu::row_of_targets(
-                &mut #scores, ::core::iter::Iterator::copied(
-                    __label[__row * __columns..(__row + 1) * __columns].iter(),
-                ) #(, #attributes)*)
-        },
-        _ => quote! {
-            #rt::kernels::#module::cpu::row(
-                &mut #scores, &__label[__row * __columns..(__row + 1) * __columns] #(, #attributes)*)
-        },
-    }
-}
-
 /// `let v5 = (v4 + b_values[j]);` for each value, in order.
 fn chain(emit: &Emit<'_>, parts: &RowLoop, values: &[ValueId]) -> TokenStream {
     values
@@ -253,38 +208,6 @@ fn chain(emit: &Emit<'_>, parts: &RowLoop, values: &[ValueId]) -> TokenStream {
             Some(quote!(let #name: __T = #value;))
         })
         .collect()
-}
-
-/// `(v4 + b_values[j])`: the formula of an element-wise operator, of elements.
-pub(in crate::emit) fn formula(
-    emit: &Emit<'_>,
-    apply: &Apply,
-    operands: &[TokenStream],
-) -> Option<TokenStream> {
-    let (formula, names): (&str, [&str; 2]) = match apply.operator.kind {
-        operators::Kind::Unary(formula) => (formula, ["x", ""]),
-        operators::Kind::Binary(family, formula) if family.is_gradient() => {
-            // The second variable is `x` or `y`, whichever the derivative is a formula in.
-            let second = if apply.operator.operands[1] == "y" { "y" } else { "x" };
-            (formula, ["g", second])
-        }
-        operators::Kind::Binary(_, formula) => (formula, ["x", "y"]),
-        _ => return None,
-    };
-    Some(scalar::rust(formula, &quote!(__T), &|name| {
-        match names.iter().position(|known| *known == name) {
-            Some(index) => operands.get(index).cloned().unwrap_or_default(),
-            // What an attribute lacks was reported.
-            None => {
-                if let Some(number) = numbers::attribute(emit, apply, name) {
-                    let rt = &emit.rt;
-                    return quote!(<__T as #rt::Float>::of(#number));
-                }
-                let number = apply.operator.number(&apply.attributes, name);
-                kernels::number_of(emit, number.unwrap_or_default())
-            }
-        }
-    }))
 }
 
 /// An operand of the chain at column `j` of the row.
@@ -305,62 +228,4 @@ fn element_of(emit: &Emit<'_>, parts: &RowLoop, id: ValueId) -> TokenStream {
             quote!(#name)
         }
     }
-}
-
-/// Where column `j` is in a parameter that repeats in every row.
-pub(super) fn index_of(shape: &Dims, columns: &Dim) -> TokenStream {
-    match shape.last() {
-        Some(dim) if dim == columns => quote!(__j),
-        _ => quote!(0),
-    }
-}
-
-/// The declared arrays that the chains index.
-pub(super) fn indexed(emit: &Emit<'_>, parts: &RowLoop) -> BTreeSet<ValueId> {
-    parts
-        .forward
-        .iter()
-        .chain(&parts.backward)
-        .flat_map(|id| emit.graph.apply_of(*id))
-        .flat_map(|apply| apply.operands.iter().copied())
-        .filter(|id| {
-            !matches!(
-                emit.graph.value(*id).kind,
-                Kind::Apply(_) | Kind::Constant(_) | Kind::Named(_)
-            )
-        })
-        .collect()
-}
-
-/// Whether the backward chain reads values of the forward one, which are then computed again from the
-/// saved products: cheaper than keeping them.
-pub(super) fn needs_forward(emit: &Emit<'_>, parts: &RowLoop) -> bool {
-    let terms = parts.terms.all().into_iter().map(|term| term.value);
-    let forward: BTreeSet<ValueId> = terms.chain(parts.forward.iter().copied()).collect();
-    let backward = parts.backward.iter().flat_map(|id| emit.graph.apply_of(*id));
-    backward.flat_map(|apply| &apply.operands).any(|operand| forward.contains(operand))
-}
-
-pub(super) fn local(id: ValueId) -> Ident {
-    format_ident!("__v{}", id.0)
-}
-
-pub(super) fn values_of(emit: &Emit<'_>, id: ValueId) -> Ident {
-    format_ident!("__values_{}", emit.graph.label(id))
-}
-
-pub(super) fn grad_of(emit: &Emit<'_>, id: ValueId) -> Ident {
-    format_ident!("__grad_{}", emit.graph.label(id))
-}
-
-pub(super) fn sums_of(emit: &Emit<'_>, id: ValueId) -> Ident {
-    format_ident!("__sums_{}", emit.graph.label(id))
-}
-
-pub(super) fn dense_of(emit: &Emit<'_>, id: ValueId) -> Ident {
-    format_ident!("__dense_{}", emit.graph.label(id))
-}
-
-pub(in crate::emit) fn out_of(name: &str) -> Ident {
-    format_ident!("__out_{name}")
 }
