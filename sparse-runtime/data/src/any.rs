@@ -87,7 +87,7 @@ impl<T: Float> From<StreamedDataset<T>> for AnyDataset<T> {
     }
 }
 
-// Whoever gives what is no data is told of the type that most data has.
+// The error for a type that is not data names the type of most data.
 #[diagnostic::do_not_recommend]
 impl<T: Float> DataSource<T> for AnyDataset<T> {
     type Batches<'s> = AnyBatches<'s, T>;

@@ -244,7 +244,7 @@ mod tests {
         declare(name, InputRole::Label, Full, element, &[N, Extent::Constant(1)], kind)
     }
 
-    /// A csr input of this many columns, so that it can be told from others.
+    /// A csr input of this width, so that it can be distinguished from others.
     fn csr(n_cols: usize) -> Csr {
         Csr::zeros(2, n_cols)
     }

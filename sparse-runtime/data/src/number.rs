@@ -236,7 +236,7 @@ pub(crate) fn exact<T: Float>(mantissa: u64, exponent: i64) -> Option<T> {
 #[cold]
 fn by_the_standard_library<T: Float>(text: &[u8]) -> Result<T, NotANumber> {
     let text = str::from_utf8(text).map_err(|_| NotANumber::Syntax)?;
-    // Rounded once, to the type asked for: through `f64` an `f32` could be off by one.
+    // Rounded once, to the result's type: through `f64` an `f32` could be off by one.
     let value = if T::TYPE == ElementType::F32 {
         text.parse::<f32>().map(|value| T::of(f64::from(value)))
     } else {

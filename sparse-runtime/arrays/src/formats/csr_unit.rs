@@ -36,7 +36,7 @@ impl Csr<Unit> {
 }
 
 impl<'a> CsrView<'a, Unit> {
-    /// A view of the arrays of a pattern that somebody else owns, every invariant checked, in O(n_rows + nnz).
+    /// A view of the borrowed arrays of a pattern, every invariant checked, in O(n_rows + nnz).
     ///
     /// # Errors
     ///

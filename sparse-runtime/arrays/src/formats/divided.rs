@@ -140,7 +140,7 @@ impl<T: Stored> Part<T> {
             let mut lanes = Vec::new();
             make_room(&mut indptr, x.n_rows() + 1, WHAT, shape)?;
             make_room(&mut lanes, x.n_rows(), WHAT, shape)?;
-            // Nobody looks at what these are. Of a csr without entries nothing is read.
+            // These are never read: a csr without entries has nothing to read.
             let before = if ids.is_empty() { 0 } else { BEFORE };
             let mut end = before;
             indptr.push(end as u64);

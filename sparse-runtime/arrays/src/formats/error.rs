@@ -11,7 +11,7 @@ pub enum FormatError {
     /// The number of elements is not the product of the shape.
     #[error("shape {shape} has {expected} elements, but {found} values were given")]
     ValueCount {
-        /// The shape asked for.
+        /// The requested shape.
         shape: Shape,
         /// Its number of elements.
         expected: usize,
@@ -48,7 +48,7 @@ pub enum FormatError {
         isize::MAX
     )]
     TooLarge {
-        /// The shape asked for.
+        /// The requested shape.
         shape: Shape,
         /// The type of its elements.
         element: ElementType,
@@ -58,12 +58,12 @@ pub enum FormatError {
     OutOfMemory {
         /// Which part of the array.
         what: &'static str,
-        /// The shape asked for.
+        /// The requested shape.
         shape: Shape,
         /// The bytes of that part; `usize::MAX` where they do not fit it.
         bytes: usize,
     },
-    /// More threads than can be had were asked for.
+    /// More threads than exist were requested.
     #[error(transparent)]
     Threads(#[from] TooManyThreads),
     /// The share of what is stored is not a share.
@@ -75,7 +75,7 @@ pub enum FormatError {
     /// A random array has more places than the generator counts.
     #[error("the places of shape {shape} cannot be counted in 64 bits")]
     Uncountable {
-        /// The shape asked for.
+        /// The requested shape.
         shape: Shape,
     },
     /// A value is none of the type that it was to be cast to.
@@ -87,7 +87,7 @@ pub enum FormatError {
         position: usize,
         /// The value, printed.
         value: String,
-        /// The type asked for.
+        /// The requested type.
         element: ElementType,
     },
     /// A value of what should be a pattern is not 1.
@@ -102,18 +102,18 @@ pub enum FormatError {
         /// The value, printed.
         value: String,
     },
-    /// A row was asked for that the array does not have.
+    /// A row out of the range of the array.
     #[error("row {row} is out of range: the array has {n_rows} rows, numbered from 0")]
     RowOutOfRange {
-        /// The row asked for.
+        /// The row.
         row: usize,
         /// The number of rows.
         n_rows: usize,
     },
-    /// A run of rows was asked for that the array does not have.
+    /// A run of rows out of the range of the array.
     #[error("rows {start}..{end} are out of range: the array has {n_rows} rows, numbered from 0")]
     RowRange {
-        /// The first row asked for.
+        /// The first row of the run.
         start: usize,
         /// One past the last.
         end: usize,

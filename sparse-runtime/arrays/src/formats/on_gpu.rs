@@ -39,7 +39,7 @@ impl<T: Element> DenseView<'_, T> {
 }
 
 impl<T: Element> Dense<T, Cuda> {
-    /// A copy on the host, when everything asked for before is done.
+    /// A copy on the host, after all earlier work.
     ///
     /// # Errors
     ///
@@ -144,7 +144,7 @@ impl<T: Stored> Csr<T, Cuda> {
         Ok(())
     }
 
-    /// A copy on the host, when everything asked for before is done.
+    /// A copy on the host, after all earlier work.
     ///
     /// # Errors
     ///
@@ -246,7 +246,7 @@ impl<T: Element> RowSparse<T> {
 }
 
 impl<T: Element> RowSparse<T, Cuda> {
-    /// A copy on the host, when everything asked for before is done.
+    /// A copy on the host, after all earlier work.
     ///
     /// # Errors
     ///

@@ -56,7 +56,7 @@ impl<T: Float, U: Float> RowFormat<U> for Reader<T> {
             IndexBase::Detect => IndexBase::One,
             known => known,
         };
-        // What was counted from zero for want of a base.
+        // Indices that were counted from zero without a known base.
         let first =
             usize::from(self.index_base == IndexBase::Detect && index_base == IndexBase::One);
         let found =

@@ -159,7 +159,7 @@ impl<T: Float> Reading<T> {
         self.taken = Taken::default();
         let mut looks = 0;
         while !shared.ended.load(Ordering::Relaxed) {
-            // Nobody waits for this thread meanwhile.
+            // No thread waits for this one meanwhile.
             if let Some(pages) = self.pages.as_mut().filter(|_| self.waiting.is_empty()) {
                 pages.map_behind(self.taken);
             }

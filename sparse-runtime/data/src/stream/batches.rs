@@ -16,7 +16,7 @@ use sparse_core::element::Float;
 use sparse_core::storage::ElementType;
 use std::sync::Arc;
 
-// Whoever gives what is no data is told of the type that most data has.
+// The error for a type that is not data names the type of most data.
 #[diagnostic::do_not_recommend]
 impl<T: Float> DataSource<T> for StreamedDataset<T> {
     type Batches<'s> = StreamBatches<T>;

@@ -112,7 +112,7 @@ impl<T: Float> Feed<T> {
                 next += 1;
                 sent
             };
-            // Whoever stops to listen does not want to know more.
+            // A receiver that is gone needs no more.
             let last = match read_units(&source, &order, (&checks, purpose), &mut send) {
                 Ok(()) => Job::End,
                 Err(error) => Job::Failed(error),
@@ -135,7 +135,7 @@ impl<T: Float> Drop for Feed<T> {
     fn drop(&mut self) {
         self.results.clear();
         for thread in self.threads.drain(..) {
-            // One that panicked has been told of by `next`.
+            // `next` has reported one that panicked.
             let _ = thread.join();
         }
     }

@@ -48,7 +48,7 @@ impl<T: Float> Pools<T> {
         position: Position,
         checks: Vec<LabelCheck>,
     ) -> Result<Self, ReadError> {
-        // Whoever sends waits until the pool is taken: there are never more than two.
+        // The sender waits until the pool is taken: there are never more than two.
         let (sender, events) = sync_channel(0);
         let source = Arc::clone(source);
         let thread = spawn(move || {

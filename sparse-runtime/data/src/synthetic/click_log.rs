@@ -91,7 +91,7 @@ fn clicks(scores: &[f64]) -> Vec<f32> {
     let mut rows: Vec<usize> = (0..scores.len()).collect();
     let mut labels = vec![0.0; scores.len()];
     if n_clicks > 0 {
-        // Equal scores are told apart by the row, so that the choice is unique.
+        // The sample breaks ties of equal scores, so that the choice is unique.
         rows.select_nth_unstable_by(n_clicks - 1, |&a, &b| {
             scores[b].total_cmp(&scores[a]).then(a.cmp(&b))
         });

@@ -131,7 +131,7 @@ impl Drop for Threads {
         for peer in 0..self.group.size {
             for (from, to) in [(self.rank, peer), (peer, self.rank)] {
                 let mailbox = &self.group.boxes[from * self.group.size + to];
-                // Under the lock, so that nobody is between looking and waiting.
+                // Under the lock, so that no thread is between its check and its wait.
                 let _slot = mailbox.lock();
                 mailbox.changed.notify_all();
             }

@@ -151,7 +151,7 @@ impl Late {
             return Ok(());
         }
         model.late_losses(&mut self.losses)?;
-        // Those of steps before these, for which nobody has asked.
+        // Those of earlier steps, which were not read.
         let others = self.losses.len().saturating_sub(self.steps.len());
         let losses = self.losses.drain(..).skip(others);
         losses

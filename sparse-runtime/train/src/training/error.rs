@@ -262,7 +262,7 @@ pub enum TrainError {
     ThreadNotStarted {
         /// The thread, counted from zero.
         number: usize,
-        /// The threads asked for.
+        /// The requested number of threads.
         n_threads: usize,
         /// The message of the system.
         problem: String,

@@ -99,7 +99,7 @@ fn evaluate_apart<M: Model, B: Batches<M::Element>, R: Reader<M>>(
             let ended = model.end_evaluation().and_then(|loss| reader.read(model, noted, loss));
             if let Err(error) = ended {
                 if let Ok(Some(_)) = next {
-                    // Of which nobody wants to know any more.
+                    // Its result is no longer needed.
                     let _ = model.end_evaluation();
                 }
                 return Err(error);

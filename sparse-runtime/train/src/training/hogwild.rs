@@ -341,7 +341,7 @@ impl<R: UpdateRule, M: Model + Send> Run<R, M> {
         for Worker { updater, .. } in &mut self.threads {
             updater.set_racer(None);
         }
-        // Nobody else has it any more.
+        // No other thread has it.
         if let Some(shared) = Arc::into_inner(shared) {
             let (table, hot) = shared.end(model);
             self.hot = hot;

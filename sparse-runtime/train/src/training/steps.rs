@@ -126,7 +126,7 @@ where
             self.updater.check_weights(model)?;
         }
         if R::CORRECTS {
-            // An updater that nobody else has sees no other data.
+            // An updater of this call sees no other data.
             let fingerprint = if part == Part::Whole { None } else { data.fingerprint()? };
             self.reduced = Reduced::new(self.updater, model, data, fingerprint, options, max_norm)?;
         }

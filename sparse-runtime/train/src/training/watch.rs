@@ -180,7 +180,7 @@ impl Callback for EarlyStopping {
     }
 
     fn replay(&mut self, report: &EpochReport) -> ControlFlow<()> {
-        // A metric that is not there is told by the first epoch that is made.
+        // A missing metric is reported by the first epoch.
         self.see(report).unwrap_or(ControlFlow::Continue(()))
     }
 }

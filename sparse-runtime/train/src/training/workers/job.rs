@@ -149,7 +149,7 @@ impl<R: UpdateRule, T: Float> Job<R, T> {
         worker.begin_mean()?;
         let clock = worker.n_steps();
         let (mut totals, begin) = (EpochTotals::default(), Position { epoch, batch: 0 });
-        // Nobody looks, so that it goes to its end.
+        // No callback looks, so it runs to its end.
         let _ = self.pass(worker, all_rows, Goal::Mean, begin, &mut totals, &mut None)?;
         worker.end_mean(clock, totals.n_rows)
     }
