@@ -1,4 +1,5 @@
-//! One model for sparse and for dense data: trained on click logs as csr, it scores single requests as dense rows.
+//! One model for sparse and for dense data: trained on click logs as csr, it scores single requests
+//! as dense rows.
 //!
 //! ```sh
 //! cargo run --release --example alternatives

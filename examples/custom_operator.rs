@@ -17,7 +17,8 @@ fn swish_slope(x: f32) -> f32 {
     sigmoid * (1.0 + x * (1.0 - sigmoid))
 }
 
-/// The mean over the stored elements of each row: the element times the row of a table that its column names. The compiler knows the shape of `out`, which is all 0 before.
+/// The mean over the stored elements of each row: the element times the row of a table that its
+/// column names. The compiler knows the shape of `out`, which is all 0 before.
 fn mean_of_rows(out: &mut Dense, x: CsrView<'_>, w: RowSparseView<'_>) {
     for (row, stored) in x.iter_rows().enumerate() {
         let (Some(out), n) = (out.row_mut(row), stored.len()) else { continue };
@@ -37,7 +38,8 @@ graph! {
         at_zero = 0;
     }
 
-    /// A product that is scaled. Its gradient is a formula, from whose operators follows how it is stored.
+    /// A product that is scaled. Its gradient is a formula, from whose operators follows how it is
+    /// stored.
     operator mean_of_rows(x, w) {
         rule csr row_sparse -> dense = crate::mean_of_rows;
         shape [n, d] [d, k] -> [n, k];

@@ -1,5 +1,5 @@
-//! A factorization machine trained by several workers that share its parameters through a store, on a LibSVM file (gzip if it ends in
-//! .gz): the same bits for any number of workers.
+//! A factorization machine trained by several workers that share its parameters through a store, on
+//! a LibSVM file (gzip if it ends in .gz): the same bits for any number of workers.
 //!
 //! ```text
 //! cargo run --release --example data_parallel -- a9a.gz 1

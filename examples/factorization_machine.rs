@@ -1,7 +1,8 @@
 //! A factorization machine on a click log in LibFFM's format, whose fields it does not use.
 //!
 //! ```text
-//! cargo run --release --example factorization_machine -- criteo_tiny.train.ffm.gz criteo_tiny.test.ffm.gz 429705
+//! cargo run --release --example factorization_machine -- criteo_tiny.train.ffm.gz \
+//!     criteo_tiny.test.ffm.gz 429705
 //! ```
 
 #[path = "command_line/run.rs"]
@@ -14,7 +15,8 @@ use nnz::training::ScoreReport;
 use std::process::ExitCode;
 
 graph! {
-    /// A factorization machine of the second order; the output is the probability of the positive class.
+    /// A factorization machine of the second order; the output is the probability of the positive
+    /// class.
     pub model FactorizationMachine {
         input x: csr[n, d];
         label y: dense[n, 1];

@@ -1,8 +1,10 @@
-//! A field-aware factorization machine (Juan, Zhuang, Chin and Lin, RecSys 2016): a feature has a factor for each field that it may meet. The
-//! interaction is an operator of the example's own, and so is its gradient, which stores the rows of a batch and no others.
+//! A field-aware factorization machine (Juan, Zhuang, Chin and Lin, RecSys 2016): a feature has a
+//! factor for each field that it may meet. The interaction is an operator of the example's own, and
+//! so is its gradient, which stores the rows of a batch and no others.
 //!
 //! ```text
-//! cargo run --release --example field_aware -- criteo_tiny.train.ffm.gz criteo_tiny.test.ffm.gz 429705
+//! cargo run --release --example field_aware -- criteo_tiny.train.ffm.gz criteo_tiny.test.ffm.gz \
+//!     429705
 //! ```
 
 #[path = "command_line/run.rs"]
@@ -52,7 +54,8 @@ graph! {
 
 const FIELDS_BY_FACTORS: usize = FIELDS * FACTORS;
 
-/// The pairs of a row: the columns of both, where the factors of each begin that are for the other's field, and the product of their values.
+/// The pairs of a row: the columns of both, where the factors of each begin that are for the
+/// other's field, and the product of their values.
 fn each_pair(
     x: CsrView<'_>,
     field: CsrView<'_>,

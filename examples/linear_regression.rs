@@ -1,5 +1,6 @@
-//! Linear regression on sparse features: the reference tutorial, a 1000 × 100 csr matrix of density 0.01, labels made with the
-//! weights 1, 2, … 100, batches of one row, SGD with momentum; or LibSVM files.
+//! Linear regression on sparse features: the reference tutorial, a 1000 × 100 csr matrix of density
+//! 0.01, labels made with the weights 1, 2, … 100, batches of one row, SGD with momentum; or LibSVM
+//! files.
 //!
 //! ```text
 //! cargo run --release --example linear_regression
@@ -61,8 +62,9 @@ fn tutorial() -> Result<ScoreReport> {
     let data = Dataset::new(x, y.into_values())?;
 
     let mut model = LinearRegression::new(dims! { d: data.n_features() }, Seed(42))?;
-    // Rows that a batch does not touch keep their momentum, exactly. `lazy_update: LazyUpdate::Touched` leaves them
-    // alone, as MXNet does: it converges more slowly here, to 0.4 and not to 0.002.
+    // Rows that a batch does not touch keep their momentum, exactly.
+    // `lazy_update: LazyUpdate::Touched` leaves them alone, as MXNet does: it converges more slowly
+    // here, to 0.4 and not to 0.002.
     let sgd = Sgd { learning_rate: 0.05, momentum: 0.9, ..Sgd::default() };
     let mut trainer = Trainer::new(sgd).batch_size(1).epochs(10).metric(Mse);
     trainer.fit(&mut model, &data)?;

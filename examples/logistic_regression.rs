@@ -1,4 +1,5 @@
-//! Logistic regression on LibSVM files (gzip if they end in .gz); the model is saved and loaded again.
+//! Logistic regression on LibSVM files (gzip if they end in .gz); the model is saved and loaded
+//! again.
 //!
 //! ```text
 //! cargo run --release --example logistic_regression -- a9a.gz a9a.t.gz

@@ -14,7 +14,8 @@ use nnz::training::ScoreReport;
 use std::process::ExitCode;
 
 graph! {
-    /// Ratings as inner products of users' and items' factors, and biases; the output is cut to the scale of the ratings.
+    /// Ratings as inner products of users' and items' factors, and biases; the output is cut to the
+    /// scale of the ratings.
     pub model MatrixFactorization {
         input user: dense<u32>[n];
         input item: dense<u32>[n];
@@ -41,7 +42,8 @@ fn main() -> ExitCode {
     })
 }
 
-/// Half the squared error of the scores on the test file, and the root of the mean squared error of the predictions.
+/// Half the squared error of the scores on the test file, and the root of the mean squared error of
+/// the predictions.
 pub fn fit(train: &str, test: &str) -> Result<ScoreReport> {
     // Items that occur in the test file alone have a row as well, which stays near 0.
     let (mut users, mut items) = (IdMap::new(), IdMap::new());

@@ -1,4 +1,5 @@
-//! Two tasks, one table: the stars that a review gives, and whether it is a good one (7 stars or more).
+//! Two tasks, one table: the stars that a review gives, and whether it is a good one (7 stars or
+//! more).
 //!
 //! ```text
 //! cargo run --release --example multi_task -- imdb_rating.train.gz imdb_rating.test.gz
@@ -46,7 +47,8 @@ fn main() -> ExitCode {
     })
 }
 
-/// The root of the mean squared error of the stars, and the part of the reviews that are told apart, on the test file.
+/// The root of the mean squared error of the stars, and the part of the reviews that are told
+/// apart, on the test file.
 pub fn fit(train: &str, test: &str) -> Result<(f64, f64)> {
     let train = read(train, None)?;
     let test = read(test, Some(train.n_features()))?;

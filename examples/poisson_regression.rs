@@ -1,4 +1,5 @@
-//! Poisson regression of counts on LibSVM files: the mean of a row's label is the exponential of a linear score.
+//! Poisson regression of counts on LibSVM files: the mean of a row's label is the exponential of a
+//! linear score.
 //!
 //! ```text
 //! cargo run --release --example poisson_regression -- abalone_scale abalone_scale
@@ -35,7 +36,8 @@ fn main() -> ExitCode {
     })
 }
 
-/// The loss on the test file, exp(s) - count · s, and the root of the mean squared error of the expected counts.
+/// The loss on the test file, exp(s) - count · s, and the root of the mean squared error of the
+/// expected counts.
 pub fn fit(train: &str, test: &str) -> Result<ScoreReport> {
     let train = libsvm::read(train, IndexBase::One)?;
     let d = train.n_features();

@@ -1,4 +1,5 @@
-//! Multinomial logistic regression on LibSVM files, one class a label that occurs in the training data.
+//! Multinomial logistic regression on LibSVM files, one class a label that occurs in the training
+//! data.
 //!
 //! ```text
 //! cargo run --release --example softmax_regression -- dna.scale dna.scale.t

@@ -19,8 +19,8 @@ graph! {
         output f = c + c;
     }
 
-    /// What has no sparse kernel is an error, unless the graph allows a fallback: then the operands are made dense, which
-    /// the plan shows.
+    /// What has no sparse kernel is an error, unless the graph allows a fallback: then the operands
+    /// are made dense, which the plan shows.
     pub model Fallback {
         fallback = allow;
 

@@ -1,4 +1,5 @@
-//! To the optimum of an L2-regularised problem by SVRG and by SAGA, on a LibSVM file (gzip if it ends in .gz).
+//! To the optimum of an L2-regularised problem by SVRG and by SAGA, on a LibSVM file (gzip if it
+//! ends in .gz).
 //!
 //! ```text
 //! cargo run --release --example svrg -- a9a.gz
@@ -40,7 +41,8 @@ fn both(train: &str) -> Result<String> {
     let curvature = f64::from(squares.fold(0.0, f32::max)) / 4.0;
     let weight_decay = 1.0 / data.n_rows() as f64;
 
-    // At three times the rate the variance of corrected steps holds the run back: docs/variance_reduction.md.
+    // At three times the rate the variance of corrected steps holds the run back:
+    // docs/variance_reduction.md.
     let sgd = Sgd { learning_rate: 1.0 / (3.0 * curvature), weight_decay, ..Sgd::default() };
     let svrg = fit(Svrg { update_freq: 2, rule: sgd.clone() }, &data, weight_decay, 30)?;
     let saga = fit(Saga { rule: sgd }, &data, weight_decay, 30)?;

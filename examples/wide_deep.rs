@@ -1,4 +1,5 @@
-//! Wide and deep on Criteo's log: a linear model of the hashed columns, and embeddings of them through two dense layers.
+//! Wide and deep on Criteo's log: a linear model of the hashed columns, and embeddings of them
+//! through two dense layers.
 //!
 //! ```text
 //! cargo run --release --example wide_deep -- criteo_raw8k.train.tsv.gz criteo_raw8k.test.tsv

@@ -1,7 +1,8 @@
-//! Blocks that models are often made of, to be named in a [`graph!`](crate::graph): `use nnz::blocks::linear;`.
+//! Blocks that models are often made of, to be named in a [`graph!`](crate::graph):
+//! `use nnz::blocks::linear;`.
 //!
-//! A block is written out where it is used, and inferred there: what storage its operands have, the model says. Other crates
-//! offer blocks of their own in the same way, with `pub block`.
+//! A block is written out where it is used, and inferred there: what storage its operands have, the
+//! model says. Other crates offer blocks of their own in the same way, with `pub block`.
 
 sparse_macros::graph! {
     /// A linear layer, `x·w + b`. A csr `x` reads the rows of `w` that it has columns for.
@@ -23,8 +24,9 @@ sparse_macros::graph! {
     /// ```
     pub block linear(x, w, b = 0.0) { dot(x, w) + b }
 
-    /// A factorization machine of the second order: a linear layer, and for each pair of features of a row the product of their
-    /// rows of `v` (Rendle, 2010). O(nnz · k) for the k columns of `v`.
+    /// A factorization machine of the second order: a linear layer, and for each pair of features
+    /// of a row the product of their rows of `v` (Rendle, 2010). O(nnz · k) for the k columns of
+    /// `v`.
     ///
     /// ```
     /// use nnz::prelude::*;

@@ -36,7 +36,8 @@ mod again {
     }
 }
 
-/// The same tokens in several places: of one macro used twice, of one repetition, in a macro of a macro, of one file.
+/// The same tokens in several places: of one macro used twice, of one repetition, in a macro of a
+/// macro, of one file.
 #[allow(unreachable_pub)]
 mod written_by_macros {
     macro_rules! doubling {

@@ -5,7 +5,8 @@ use nnz::formats::RowSelection;
 use nnz::prelude::*;
 
 twins! {
-    /// Over dense values: operands of the same shape, one for each row, one for each column, a single one, numbers.
+    /// Over dense values: operands of the same shape, one for each row, one for each column, a
+    /// single one, numbers.
     Network, NetworkUnfused {
         input a: dense[n, k];
         input of_row: dense[n, 1];
@@ -128,7 +129,8 @@ fn dense_values_have_the_same_bits() {
     }
 }
 
-/// No entries, empty first and last rows, stored zeros, all of a row; whole, some of its rows, rows in another order.
+/// No entries, empty first and last rows, stored zeros, all of a row; whole, some of its rows, rows
+/// in another order.
 #[test]
 fn stored_values_have_the_same_bits() {
     const WIDTH: usize = 5;

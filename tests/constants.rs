@@ -57,7 +57,8 @@ mod above {
     const D: usize = 4;
 
     nnz::graph! {
-        /// Constants of the constants above them; `A` is 2 · 3 + 1 from its own line on, `D` the module's.
+        /// Constants of the constants above them; `A` is 2 · 3 + 1 from its own line on, `D` the
+        /// module's.
         pub model Above {
             const BASE: usize = 3;
             const A = 2 * BASE + A / A;
@@ -77,7 +78,8 @@ mod above {
     }
 }
 
-/// Extents along which arrays are joined: sums of constants and numbers, in either order, also where nothing names them.
+/// Extents along which arrays are joined: sums of constants and numbers, in either order, also
+/// where nothing names them.
 macro_rules! joined {
     ($model:ident, $fuse:ident, [$($constants:tt)*], $user:tt, $item:tt, $both:tt) => {
         graph! {
@@ -347,7 +349,8 @@ fn arrays_of_constant_extents_are_joined() {
     assert_eq!(pair.len(), 20);
 }
 
-/// Parts, repetitions and other shapes of axes whose extents are constants, with gradients through all of them.
+/// Parts, repetitions and other shapes of axes whose extents are constants, with gradients through
+/// all of them.
 macro_rules! derived {
     ($model:ident, $fuse:ident, [$($constants:tt)*], $wide:tt, $deep:tt, $inner:tt, $flat:tt) => {
         graph! {

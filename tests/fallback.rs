@@ -1,4 +1,5 @@
-//! What a fallback inserts, as emitted code carries it out: as few conversions as possible, and back where an annotation says so.
+//! What a fallback inserts, as emitted code carries it out: as few conversions as possible, and
+//! back where an annotation says so.
 
 use nnz::prelude::*;
 

@@ -1,4 +1,5 @@
-//! Misuse that people have met: data of another width, fewer samples than threads or than a batch, labels that are missing.
+//! Misuse that people have met: data of another width, fewer samples than threads or than a batch,
+//! labels that are missing.
 
 #![allow(clippy::unwrap_used)]
 
@@ -124,7 +125,8 @@ fn a_row_that_no_model_reads_is_refused_by_name() {
     assert_eq!(scorer.score_row(&[], &[]).unwrap(), [0.0]);
 }
 
-/// A panic of the data or of a callback reaches the caller; another run is as the first would have been.
+/// A panic of the data or of a callback reaches the caller; another run is as the first would have
+/// been.
 #[test]
 fn a_run_after_a_panic_that_was_caught_is_as_any_other() {
     let train = data(40, D);

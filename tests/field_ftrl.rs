@@ -26,7 +26,8 @@ graph! {
     }
 }
 
-/// Of two features out of ten each, the label is whether both are of the same half: neither says anything by itself.
+/// Of two features out of ten each, the label is whether both are of the same half: neither says
+/// anything by itself.
 fn pairs(n: usize, seed: usize) -> Dataset {
     let sample = |at: usize| {
         let number = (at + seed).wrapping_mul(0x9e37_79b9) >> 7;

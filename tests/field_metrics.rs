@@ -1,5 +1,5 @@
-//! Metrics of models whose output is a link of a score, in each kind of step: they see the scores in
-//! the place of probabilities that f32 rounds to 1.
+//! Metrics of models whose output is a link of a score, in each kind of step: they see the scores
+//! in the place of probabilities that f32 rounds to 1.
 
 #![allow(clippy::unwrap_used)]
 

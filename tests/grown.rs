@@ -1,5 +1,6 @@
-//! Models that were grown at random out of the operator table (`sparse-macros/src/tests/grown.rs`): fused and unfused they compute the same, gradients are the
-//! slopes of the loss, and rows of parameters that a batch is not said to read do not matter.
+//! Models that were grown at random out of the operator table (`sparse-macros/src/tests/grown.rs`):
+//! fused and unfused they compute the same, gradients are the slopes of the loss, and rows of
+//! parameters that a batch is not said to read do not matter.
 
 // What a model lacks is a warning: these have values that nothing reads.
 #![allow(clippy::unwrap_used, dead_code, deprecated, unreachable_pub)]
@@ -197,7 +198,8 @@ fn learn<F: Computed, U: Computed, R: UpdateRule>(
     }
 }
 
-/// All that holds of a model and its twin. Whether the losses and gradients of all batches with rows are numbers.
+/// All that holds of a model and its twin. Whether the losses and gradients of all batches with
+/// rows are numbers.
 fn holds<F: Computed, U: Computed>(
     data: &Data,
     new: fn() -> (F, U),

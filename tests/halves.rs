@@ -1,4 +1,5 @@
-//! Models whose arrays have 16 bits: they learn what those of 32 bits do, are saved, and sum in 32 bits.
+//! Models whose arrays have 16 bits: they learn what those of 32 bits do, are saved, and sum in 32
+//! bits.
 use nnz::core::storage::ElementType;
 use nnz::formats::{bf16, f16};
 use nnz::optimizer::Updater;
@@ -89,7 +90,8 @@ fn halves_are_saved_and_loaded() {
     assert!(refused.contains("graph"), "{refused}");
 }
 
-/// A trained model is rounded and kept, and scores from the file, of which every thread reads the same bytes.
+/// A trained model is rounded and kept, and scores from the file, of which every thread reads the
+/// same bytes.
 #[test]
 fn a_rounded_model_is_mapped_from_its_file() {
     let path = std::env::temp_dir().join(format!("nnz-rounded-{}.safetensors", std::process::id()));

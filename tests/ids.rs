@@ -1,4 +1,5 @@
-//! Ids of every type, from data to a model: as labels of classes, checked where they come in, never wrapped.
+//! Ids of every type, from data to a model: as labels of classes, checked where they come in, never
+//! wrapped.
 use nnz::data::DataError;
 use nnz::formats::{Ids, IdsView};
 use nnz::model::ModelError;

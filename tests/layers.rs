@@ -1,4 +1,5 @@
-//! Layers in models: tables that batches read by rows, trained exactly; class weights; ids of 64 bits.
+//! Layers in models: tables that batches read by rows, trained exactly; class weights; ids of 64
+//! bits.
 
 use nnz::optimizer::Updater;
 use nnz::prelude::*;
@@ -85,7 +86,8 @@ fn data() -> Data {
     }
 }
 
-/// Batches that leave rows idle for a while, with momentum and decay: the exact update is the dense one.
+/// Batches that leave rows idle for a while, with momentum and decay: the exact update is the dense
+/// one.
 #[test]
 fn tables_are_settled_by_columns_and_ids() {
     let Data { x, user, y } = data();

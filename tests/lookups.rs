@@ -1,4 +1,5 @@
-//! Steps that are one loop over rows named by ids, against the same models unfused, and at what they refuse.
+//! Steps that are one loop over rows named by ids, against the same models unfused, and at what
+//! they refuse.
 
 use nnz::core::update_rules::{GroupAdaGrad, UpdateRule};
 use nnz::model::ModelError;
@@ -103,7 +104,8 @@ twins! {
         output hidden;
     }
 
-    /// Rows that are read behind `stop_gradient` as well: by other ids of which some are the same, by columns, by both.
+    /// Rows that are read behind `stop_gradient` as well: by other ids of which some are the same,
+    /// by columns, by both.
     Stopped, StoppedUnfused {
         dtype = f64;
         input x: csr[n, items];

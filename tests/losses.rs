@@ -1,10 +1,12 @@
-//! Every loss in a model: the fused step against the unfused one, with weights of rows and without; what weights mean.
+//! Every loss in a model: the fused step against the unfused one, with weights of rows and without;
+//! what weights mean.
 
 use nnz::core::inspect::PlanStep;
 use nnz::optimizer::Updater;
 use nnz::prelude::*;
 
-/// Models of two columns, fused and not, that differ in the loss; each trained a few steps both ways.
+/// Models of two columns, fused and not, that differ in the loss; each trained a few steps both
+/// ways.
 macro_rules! models {
     ($($fused:ident $fused_batch:ident $unfused:ident $unfused_batch:ident $label:ident [$($ty:tt)*]
         $($weights:ident)? => $test:ident [$($loss:tt)*])*) => {

@@ -1,6 +1,8 @@
-//! The tests of the library as its users meet it: models that `graph!` compiles, training, files, messages.
+//! The tests of the library as its users meet it: models that `graph!` compiles, training, files,
+//! messages.
 //!
-//! They are one program, since most of a test's cost is compiling what all of them call. `cargo test -p nnz-tests plan::` runs a file of them.
+//! They are one program, since most of a test's cost is compiling what all of them call.
+//! `cargo test -p nnz-tests plan::` runs a file of them.
 
 // What cannot be made fails the test; models are `pub` as users write them.
 #![allow(clippy::unwrap_used, unreachable_pub)]
@@ -50,7 +52,8 @@ mod ui;
 mod units;
 mod unusual;
 
-/// A file that is not declared above would be compiled by nothing, and its tests would not be missed.
+/// A file that is not declared above would be compiled by nothing, and its tests would not be
+/// missed.
 #[test]
 fn every_file_is_a_module() {
     let declared = include_str!("main.rs");

@@ -74,7 +74,8 @@ graph! {
     }
 }
 
-/// A step reads and writes the rows of the ids, and an id beyond the table or the depth is an error.
+/// A step reads and writes the rows of the ids, and an id beyond the table or the depth is an
+/// error.
 #[test]
 fn rows_of_a_table_by_ids() {
     let ids = Dense::<u32>::from(vec![3, 0, 3]);

@@ -1,10 +1,12 @@
-//! Names of the user's own, whatever they are: emitted code takes none for its own, and none of its own for the user's.
+//! Names of the user's own, whatever they are: emitted code takes none for its own, and none of its
+//! own for the user's.
 
 use nnz::formats::{Csr, Dense};
 use nnz::optimizer::Updater;
 use nnz::prelude::*;
 
-/// A model for each way in which emitted code looks, with operators and constants of the user's in all of them.
+/// A model for each way in which emitted code looks, with operators and constants of the user's in
+/// all of them.
 macro_rules! models {
     (functions $($function:ident)*; constants $($constant:ident)*) => {
         ::nnz::graph! {
@@ -207,7 +209,8 @@ mod constants {
     }
 }
 
-/// Types, traits and variants of these names are something else here, and nothing is imported by itself.
+/// Types, traits and variants of these names are something else here, and nothing is imported by
+/// itself.
 #[allow(dead_code, unreachable_pub, non_camel_case_types, non_upper_case_globals)]
 #[no_implicit_prelude]
 mod types {

@@ -1,4 +1,5 @@
-//! Tests that need a process of their own: other tests beside them would allocate, log or end with them.
+//! Tests that need a process of their own: other tests beside them would allocate, log or end with
+//! them.
 
 use std::process::Command;
 
@@ -12,7 +13,8 @@ pub(crate) fn command(test: &str) -> Command {
     command
 }
 
-/// Whether this process was started for `test`; if not, runs `test` in one that is, which must succeed.
+/// Whether this process was started for `test`; if not, runs `test` in one that is, which must
+/// succeed.
 pub(crate) fn is_own(test: &str) -> bool {
     if std::env::var(STARTED_FOR).is_ok_and(|started| started == test) {
         return true;

@@ -1,4 +1,5 @@
-//! What the compiler decided, seen from a program: the table of a model and a batch, the log, run-time warnings.
+//! What the compiler decided, seen from a program: the table of a model and a batch, the log,
+//! run-time warnings.
 use crate::own_process;
 use nnz::core::inspect::{Part, Written};
 use nnz::prelude::*;

@@ -60,7 +60,8 @@ fn send_and_sync<T: Send + Sync>(value: T) -> T {
     value
 }
 
-/// The model's own predictions, from the file and from memory, row by row on threads and all at once.
+/// The model's own predictions, from the file and from memory, row by row on threads and all at
+/// once.
 #[test]
 fn scores_are_those_of_the_model() {
     let folder = folder("predictor");

@@ -1,5 +1,5 @@
-//! The rows that a model says a batch reads and writes, against the rows that change something when they are perturbed and
-//! those that a step changes.
+//! The rows that a model says a batch reads and writes, against the rows that change something when
+//! they are perturbed and those that a step changes.
 
 use nnz::formats::RowIdsView;
 use nnz::model::{ModelError, RowIds, RowSet};
@@ -181,7 +181,8 @@ fn restore<M: Model<Element = f64>>(model: &mut M, values: &[Vec<f64>]) {
     }
 }
 
-/// Holds a model to what is expected of its parameters' rows, read and written, and that to what a step does.
+/// Holds a model to what is expected of its parameters' rows, read and written, and that to what a
+/// step does.
 fn check<M: Model<Element = f64>>(
     model: &mut M,
     batch: &M::Batch<'_>,

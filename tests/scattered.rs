@@ -1,4 +1,5 @@
-//! Steps that are not one loop but scatter gradients of rows into the update, against the same models unfused.
+//! Steps that are not one loop but scatter gradients of rows into the update, against the same
+//! models unfused.
 
 use nnz::core::update_rules::UpdateRule;
 use nnz::optimizer::Updater;
@@ -7,7 +8,8 @@ use std::fmt::Debug;
 use std::ops::Range;
 
 twins! {
-    /// Wide and deep: a sparse linear part, bags of three kinds, an embedding, numbers, dense layers: one loop over rows of data.
+    /// Wide and deep: a sparse linear part, bags of three kinds, an embedding, numbers, dense
+    /// layers: one loop over rows of data.
     WideDeep, WideDeepUnfused {
         input x: csr[n, d];
         input user: dense<u32>[n];
@@ -150,7 +152,8 @@ fn csr(rows: [&[(usize, f32)]; ROWS]) -> Csr {
     Csr::from_rows(FEATURES, rows.map(|row| row.to_vec())).unwrap()
 }
 
-/// Batches that leave rows idle for a while, name rows of parameters twice, and hold one row or several.
+/// Batches that leave rows idle for a while, name rows of parameters twice, and hold one row or
+/// several.
 fn ranges() -> impl Iterator<Item = Range<usize>> {
     (0..14usize).map(|step| match step % 4 {
         0 => 0..ROWS,

@@ -1,5 +1,5 @@
-//! Tables that a row of data reads in several places, and what names one row twice: steps that are one loop, against the same models
-//! unfused.
+//! Tables that a row of data reads in several places, and what names one row twice: steps that are
+//! one loop, against the same models unfused.
 
 use nnz::core::element::{Element, Stored};
 use nnz::core::update_rules::{NAMES, RuleVisitor, UpdateRule, with_rule};

@@ -1,5 +1,5 @@
-//! The fused step against the unfused one, and both against arithmetic by hand. In f64, where what the orders of sums leave
-//! of a difference stays far below that of a wrong formula.
+//! The fused step against the unfused one, and both against arithmetic by hand. In f64, where what
+//! the orders of sums leave of a difference stays far below that of a wrong formula.
 
 use nnz::optimizer::Updater;
 use nnz::prelude::*;
@@ -96,7 +96,8 @@ fn data() -> (Csr<f64>, Dense<f64>) {
     (x, Dense::new([4, 1], vec![1.0, 0.0, -1.0, 0.5]).unwrap())
 }
 
-/// Steps of a fused model and of its unfused twin: losses, outputs and parameters, which are looked at between steps too.
+/// Steps of a fused model and of its unfused twin: losses, outputs and parameters, which are looked
+/// at between steps too.
 macro_rules! twins_agree {
     ($fused:ident, $fused_batch:ident; $unfused:ident, $unfused_batch:ident; $rule:expr) => {{
         let (x, y) = data();
@@ -155,7 +156,8 @@ fn fused_equals_unfused() {
     }
 }
 
-/// A width that the compiler knows, and vectors of as many elements as the processor has, change no bit.
+/// A width that the compiler knows, and vectors of as many elements as the processor has, change no
+/// bit.
 #[test]
 fn factors_in_sixteens_get_the_bits_of_others() {
     fn hold<R: nnz::optimizer::UpdateRule>(rule: R) {

@@ -1,4 +1,5 @@
-//! Training on a file that is four times as large as the memory that it may take, from a process of its own.
+//! Training on a file that is four times as large as the memory that it may take, from a process of
+//! its own.
 
 #![cfg(target_os = "linux")]
 
@@ -24,7 +25,8 @@ graph! {
 const BUFFER: usize = 8 << 20;
 const FEATURES: usize = 100_000;
 
-/// The most memory that this process has had without pages of its program, which are read as code is first run, in bytes.
+/// The most memory that this process has had without pages of its program, which are read as code
+/// is first run, in bytes.
 fn peak() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let bytes = |name: &str| {

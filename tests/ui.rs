@@ -1,4 +1,5 @@
-//! Every diagnostic, as the user sees it. `TRYBUILD=overwrite cargo test -p nnz-tests ui::` rewrites the expected text.
+//! Every diagnostic, as the user sees it. `TRYBUILD=overwrite cargo test -p nnz-tests ui::`
+//! rewrites the expected text.
 
 use sparse_core::diagnostics::Code;
 use std::collections::BTreeSet;

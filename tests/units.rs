@@ -1,4 +1,5 @@
-//! Models of a `csr<unit>` and of the same csr with values that are 1: they compute the same bits, whatever the loop.
+//! Models of a `csr<unit>` and of the same csr with values that are 1: they compute the same bits,
+//! whatever the loop.
 use nnz::data::{ColumnValues, synthetic};
 use nnz::formats::{RowIdsView, Unit};
 use nnz::model::{Model, RowIds};

@@ -1,4 +1,5 @@
-//! Models that few write: of no features, with names of other alphabets, in functions and in macros, of hundreds of operators.
+//! Models that few write: of no features, with names of other alphabets, in functions and in
+//! macros, of hundreds of operators.
 
 use nnz::optimizer::Updater;
 use nnz::prelude::*;

@@ -1,4 +1,5 @@
-//! What is done to outputs after the model: predictions cut to a range, probabilities turned into the label of a class.
+//! What is done to outputs after the model: predictions cut to a range, probabilities turned into
+//! the label of a class.
 
 use nnz::formats::DenseView;
 use nnz::metric::{Accumulator, LabelsView, Metric, MetricError, NoValue, RowWeights};

@@ -18,13 +18,16 @@ use std::str::FromStr;
 /// How files are read.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Reading {
-    /// What the files are; by their ending if not said: .ffm, .tsv (criteo), .csv, .txt (words), else libsvm.
+    /// What the files are; by their ending if not said: .ffm, .tsv (criteo), .csv, .txt (words),
+    /// else libsvm.
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
-    /// csv, which needs it: the columns in order, name:kind; kinds are label, numeric, count, buckets, categorical and ignore.
+    /// csv, which needs it: the columns in order, name:kind; kinds are label, numeric, count,
+    /// buckets, categorical and ignore.
     #[arg(long)]
     pub(crate) schema: Option<String>,
-    /// csv: the first line has the names of the columns. A model that was trained so reads other files so too.
+    /// csv: the first line has the names of the columns. A model that was trained so reads other
+    /// files so too.
     #[arg(long)]
     header: bool,
     /// csv: the file has no header, although that of the training data has one.
@@ -33,8 +36,9 @@ pub(crate) struct Reading {
     /// Of the training data, as the model's file says.
     #[arg(skip)]
     pub(crate) noted_header: bool,
-    /// csv: take numeric columns as they are. Else their mean over the training data is subtracted, and the rest divided by their deviation;
-    /// the model's file keeps both. What is read from a pipe is taken as it is.
+    /// csv: take numeric columns as they are. Else their mean over the training data is subtracted,
+    /// and the rest divided by their deviation; the model's file keeps both. What is read from a
+    /// pipe is taken as it is.
     #[arg(long)]
     pub(crate) no_scaling: bool,
     /// What numeric columns are scaled by.
@@ -52,14 +56,15 @@ pub(crate) struct Reading {
     /// Read the files in every epoch, with a buffer of so many bytes, instead of once into memory.
     #[arg(long, value_name = "BYTES")]
     stream: Option<usize>,
-    /// Keep what was parsed of FILE as FILE.cache, and read that as long as FILE and how it is read stay the same; with --stream in a file without a
-    /// name beside FILE, for the later epochs.
+    /// Keep what was parsed of FILE as FILE.cache, and read that as long as FILE and how it is read
+    /// stay the same; with --stream in a file without a name beside FILE, for the later epochs.
     #[arg(long)]
     cache: bool,
     /// Leave out up to so many rows that cannot be read, and say how many they were.
     #[arg(long, value_name = "ROWS")]
     pub(crate) skip: Option<u64>,
-    /// Whether columns are counted from zero or one; found out by default, once for the data that a model is trained on.
+    /// Whether columns are counted from zero or one; found out by default, once for the data that a
+    /// model is trained on.
     #[arg(long, value_enum, default_value = "detect")]
     pub(crate) index_base: Base,
     /// Threads for reading data and for steps of large batches.
@@ -130,7 +135,8 @@ pub(crate) fn tell_skipped(data: &AnyDataset) {
 }
 
 impl Reading {
-    /// Refuses what would be said in vain of a file of this format, and a number of features of one whose columns follow from the hash.
+    /// Refuses what would be said in vain of a file of this format, and a number of features of one
+    /// whose columns follow from the hash.
     pub(crate) fn check(&self, path: &Path, n_features: Option<usize>) -> Result<(), String> {
         let format = self.format_of(path);
         let (hashed, words, csv) =
@@ -190,8 +196,8 @@ impl Reading {
         self.ngrams.unwrap_or(1)
     }
 
-    /// Opens a file by its format, or by the ending of its name; with ids of the classes that occur as its label if these are to be
-    /// found. Says on the error stream what was left out.
+    /// Opens a file by its format, or by the ending of its name; with ids of the classes that occur
+    /// as its label if these are to be found. Says on the error stream what was left out.
     pub(crate) fn open(
         &self,
         path: &Path,
@@ -264,7 +270,8 @@ impl Reading {
         self.header || (self.noted_header && !self.no_header)
     }
 
-    /// Reads the training data for the scales of its numeric columns, if it has some and can be read twice.
+    /// Reads the training data for the scales of its numeric columns, if it has some and can be
+    /// read twice.
     pub(crate) fn measure(&mut self, path: &Path) -> Result<(), Failure> {
         let is_csv = self.format_of(path) == Format::Csv;
         if let Some(schema) = self.schema.as_deref().filter(|_| is_csv && !self.no_scaling)

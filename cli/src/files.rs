@@ -1,4 +1,5 @@
-//! Files that are written, checked before anything is read: what cannot be kept would be known when the run is over, and lost.
+//! Files that are written, checked before anything is read: what cannot be kept would be known when
+//! the run is over, and lost.
 
 use crate::Failure;
 use std::ffi::OsString;
@@ -14,8 +15,8 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Refuses to write over a file that is read. Pipes and devices may be both, and so may two links to one file: what is written is a new file, of
-/// which the other link knows nothing.
+/// Refuses to write over a file that is read. Pipes and devices may be both, and so may two links
+/// to one file: what is written is a new file, of which the other link knows nothing.
 pub(crate) fn check_not_read<'a>(
     flag: &str,
     written: &Path,
@@ -37,7 +38,8 @@ pub(crate) fn check_not_read<'a>(
     }
 }
 
-/// Refuses a path that cannot be replaced by a new file, and a pipe that has no reader. Devices are taken for writable.
+/// Refuses a path that cannot be replaced by a new file, and a pipe that has no reader. Devices are
+/// taken for writable.
 pub(crate) fn check_writable(flag: &str, path: &Path) -> Result<(), Failure> {
     let ends_in_separator =
         path.as_os_str().as_encoded_bytes().last().is_some_and(|&byte| byte == b'/');
@@ -70,7 +72,8 @@ pub(crate) fn check_writable(flag: &str, path: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Refuses a file that no other can be renamed onto: one that is mounted, and one of another user in a folder in which only owners may replace.
+/// Refuses a file that no other can be renamed onto: one that is mounted, and one of another user
+/// in a folder in which only owners may replace.
 #[cfg(target_os = "linux")]
 fn check_replaceable(target: &Path, made: &fs::File) -> io::Result<()> {
     use std::os::unix::ffi::OsStrExt;

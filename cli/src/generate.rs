@@ -1,8 +1,10 @@
-//! `nnz generate`: writes a made-up click log as a LibSVM file: hashed categorical fields with power-law popularity.
+//! `nnz generate`: writes a made-up click log as a LibSVM file: hashed categorical fields with
+//! power-law popularity.
 //!
 //! ```text
 //! cargo run --release -p nnz-cli -- generate 200000 1048576 39 clicks.svm
-//! cargo run --release -p nnz-cli -- train --model logistic --data clicks.svm --no-shuffle --epochs 3
+//! cargo run --release -p nnz-cli -- train --model logistic --data clicks.svm --no-shuffle \
+//!     --epochs 3
 //! ```
 
 use crate::Program;
@@ -13,8 +15,8 @@ use nnz::prelude::*;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// Writes a made-up click log as a LibSVM file: hashed categorical fields with power-law popularity, a label by a model of
-/// its own for each row.
+/// Writes a made-up click log as a LibSVM file: hashed categorical fields with power-law
+/// popularity, a label by a model of its own for each row.
 #[derive(Debug, Parser)]
 #[command(name = "generate")]
 struct Arguments {

@@ -17,8 +17,9 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Prints what a file that `train --save` wrote holds: the model's plan, and for each parameter its storage, shape, norms and
-/// largest weights: of features by their numbers in the file that the model was trained on, of classes by their labels.
+/// Prints what a file that `train --save` wrote holds: the model's plan, and for each parameter its
+/// storage, shape, norms and largest weights: of features by their numbers in the file that the
+/// model was trained on, of classes by their labels.
 #[derive(Debug, Parser)]
 #[command(name = "inspect")]
 struct Arguments {
@@ -135,8 +136,8 @@ impl ModelVisitor for Show<'_> {
 }
 
 impl Show<'_> {
-    /// Norms, and the largest weights by the names of their rows: those of features are the parameters with a row for each
-    /// feature.
+    /// Norms, and the largest weights by the names of their rows: those of features are the
+    /// parameters with a row for each feature.
     fn show(&mut self, parameter: ParameterRef<'_, f32>, saved: &SavedParameter) -> io::Result<()> {
         let (values, size) = (parameter.values(), parameter.shape.row_size().max(1));
         let sum = |of: fn(f64) -> f64| values.iter().map(|&w| of(f64::from(w))).sum::<f64>();
@@ -173,7 +174,8 @@ impl Show<'_> {
     }
 }
 
-/// The positions of the weights of the largest size, largest first, of equal ones the first; zeros are none.
+/// The positions of the weights of the largest size, largest first, of equal ones the first; zeros
+/// are none.
 fn largest(values: &[f32], count: usize) -> Vec<usize> {
     let size = |index: &usize| values[*index].abs();
     let order = |a: &usize, b: &usize| size(b).total_cmp(&size(a)).then(a.cmp(b));

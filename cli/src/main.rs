@@ -2,8 +2,10 @@
 //!
 //! ```text
 //! cargo run --release -p nnz-cli -- generate 200000 1048576 39 clicks.svm
-//! cargo run --release -p nnz-cli -- train --model logistic --data clicks.svm --save model.safetensors
-//! cargo run --release -p nnz-cli -- predict --model model.safetensors --data clicks.svm --output scores.tsv
+//! cargo run --release -p nnz-cli -- train --model logistic --data clicks.svm \
+//!     --save model.safetensors
+//! cargo run --release -p nnz-cli -- predict --model model.safetensors --data clicks.svm \
+//!     --output scores.tsv
 //! cargo run --release -p nnz-cli -- inspect model.safetensors --top 20
 //! ```
 

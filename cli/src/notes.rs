@@ -31,7 +31,8 @@ fn note_of_ids((users, items): &(IdMap, IdMap)) -> Result<String, DataError> {
     Ok(format!("{} users, {} items, {hash:08x}", users.len(), items.len()))
 }
 
-/// Refuses ids that are not those of the model: its rows would be taken for others, whose scores are numbers like any.
+/// Refuses ids that are not those of the model: its rows would be taken for others, whose scores
+/// are numbers like any.
 pub(crate) fn check_ids(
     model: &Path,
     notes: &[(String, String)],

@@ -1,7 +1,8 @@
 //! `nnz predict`: the outputs of a model that `nnz train --save` wrote, for every row of a file.
 //!
 //! ```text
-//! cargo run --release -p nnz-cli -- predict --model model.safetensors --data clicks.svm --output scores.tsv
+//! cargo run --release -p nnz-cli -- predict --model model.safetensors --data clicks.svm \
+//!     --output scores.tsv
 //! ```
 
 use crate::changed::Change;
@@ -27,10 +28,10 @@ use std::path::PathBuf;
 /// one an empty text. A sample that cannot be read is an error, and `--skip` is refused: outputs
 /// after it would stand beside other samples.
 ///
-/// A line has the numbers of all outputs, separated by tabs: the probabilities of the classes in the order of their labels, which `inspect` shows.
-/// Predictions are cut to a range if `train` was told to (--clip-predictions).
-/// What must be said of the data is what was said to `train`; its format and schema, how it was hashed, and from where columns were counted,
-/// is in the file.
+/// A line has the numbers of all outputs, separated by tabs: the probabilities of the classes in
+/// the order of their labels, which `inspect` shows. Predictions are cut to a range if `train` was
+/// told to (--clip-predictions). What must be said of the data is what was said to `train`; its
+/// format and schema, how it was hashed, and from where columns were counted, is in the file.
 #[derive(Debug, Parser)]
 #[command(name = "predict")]
 struct Arguments {
@@ -40,8 +41,9 @@ struct Arguments {
     /// The data; its labels are not looked at.
     #[arg(long)]
     data: PathBuf,
-    /// The data has no labels: lines of libffm begin with an entry, those of words with a text, ratings are a user and an item, and csv and
-    /// criteo have no column for what the schema calls a label.
+    /// The data has no labels: lines of libffm begin with an entry, those of words with a text,
+    /// ratings are a user and an item, and csv and criteo have no column for what the schema calls
+    /// a label.
     #[arg(long)]
     no_labels: bool,
     /// softmax: write the label of the most probable class in the place of the probabilities.

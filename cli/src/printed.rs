@@ -1,4 +1,5 @@
-//! What is printed: lines on the standard output and on the error stream, and text of files with its escapes escaped.
+//! What is printed: lines on the standard output and on the error stream, and text of files with
+//! its escapes escaped.
 
 use crate::Failure;
 use std::fmt::Display;
@@ -13,7 +14,8 @@ pub(crate) fn tell(line: impl Display) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// Reads a file; says so on the error stream if it takes long. A terminal shows it only as long as it takes.
+/// Reads a file; says so on the error stream if it takes long. A terminal shows it only as long as
+/// it takes.
 pub(crate) fn reading<T>(path: &Path, read: impl FnOnce() -> T) -> T {
     const LONG: Duration = Duration::from_millis(800);
     let (done, waiting) = mpsc::channel::<()>();
@@ -45,7 +47,8 @@ pub(crate) fn written(result: io::Result<()>) -> Result<(), Failure> {
     }
 }
 
-/// Text of a file without what would change how a terminal shows what follows it: control characters and directions of writing are escaped.
+/// Text of a file without what would change how a terminal shows what follows it: control
+/// characters and directions of writing are escaped.
 pub(crate) fn escaped(text: &str) -> String {
     let is_shown = |c: char| {
         let is_direction = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

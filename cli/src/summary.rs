@@ -1,4 +1,5 @@
-//! What a file was read as, in one line; and the loss of the best constant, which a model should be better than.
+//! What a file was read as, in one line; and the loss of the best constant, which a model should be
+//! better than.
 
 use crate::data::{Base, Format, Known, Reading};
 use crate::models::ModelKind;
@@ -6,8 +7,8 @@ use nnz::data::{AnyDataset, DataSource, LabelStatistics};
 use nnz::prelude::*;
 use std::path::Path;
 
-/// `titanic.txt: words, by its ending (guessed); 891 samples; 2^20 columns; labels 0, 1`. What is known of the training data is `known` where the
-/// file is another.
+/// `titanic.txt: words, by its ending (guessed); 891 samples; 2^20 columns; labels 0, 1`. What is
+/// known of the training data is `known` where the file is another.
 pub(crate) fn summary(
     reading: &Reading,
     path: &Path,

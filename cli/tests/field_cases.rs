@@ -1,4 +1,5 @@
-//! Files that were misread in silence, numbers that were wrong in silence: small inputs whose right value is known.
+//! Files that were misread in silence, numbers that were wrong in silence: small inputs whose right
+//! value is known.
 
 use crate::command_line::{self, Files, refused};
 use serde_json::Value;
@@ -147,7 +148,8 @@ fn d7_and_d9_what_would_be_read_in_part_is_refused() {
     told(&["--model", "linear", "--data", &data]);
 }
 
-/// N10: the RMSE of predictions as they are written is that of the loss; what they are cut to is said, and stands in the model's file.
+/// N10: the RMSE of predictions as they are written is that of the loss; what they are cut to is
+/// said, and stands in the model's file.
 #[test]
 fn n10_predictions_are_cut_only_when_asked() {
     let files = Files::new("n10");
@@ -198,7 +200,8 @@ fn n10_predictions_are_cut_only_when_asked() {
     }
 }
 
-/// 4000 people of age 18 to 80 and income 15,000 to 120,000, in towns that say nothing: P(1) = σ((age − 45)/10 + (income − 50,000)/20,000).
+/// 4000 people of age 18 to 80 and income 15,000 to 120,000, in towns that say nothing: P(1) =
+/// σ((age − 45)/10 + (income − 50,000)/20,000).
 fn people() -> String {
     let mut state = 1u64;
     let mut uniform = || {

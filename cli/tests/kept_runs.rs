@@ -193,7 +193,8 @@ fn runs_that_cannot_go_on_are_refused() {
     assert_eq!(files.bytes("run"), bytes);
 }
 
-/// What an epoch has parsed is read by the later ones, which are the same then; nothing is left beside the data.
+/// What an epoch has parsed is read by the later ones, which are the same then; nothing is left
+/// beside the data.
 #[test]
 fn a_stream_that_is_parsed_once_is_the_same() {
     let files = Files::new("parsed-once");
@@ -211,7 +212,8 @@ fn a_stream_that_is_parsed_once_is_the_same() {
     assert_eq!(left, ["kept", "parsed", "rows.svm"]);
 }
 
-/// One row counts columns from zero, another has a column that is within the width only if they are counted from one.
+/// One row counts columns from zero, another has a column that is within the width only if they are
+/// counted from one.
 #[test]
 fn rows_that_contradict_each_other_do_not_widen_a_model() {
     let files = Files::new("contradicted");
@@ -230,7 +232,8 @@ fn rows_that_contradict_each_other_do_not_widen_a_model() {
     assert!(shown.contains("w: row_sparse [3, 1] f32"), "{shown}");
 }
 
-/// Where nothing can be kept, that is said before anything is read: a run that cannot be saved is lost.
+/// Where nothing can be kept, that is said before anything is read: a run that cannot be saved is
+/// lost.
 #[test]
 fn files_that_cannot_be_kept_are_refused_at_once() {
     let files = Files::new("unwritable");
@@ -302,7 +305,8 @@ fn without_ids(path: &str) {
     std::fs::write(path, [&length[..], &header, &bytes[start..end]].concat()).unwrap();
 }
 
-/// A model of ratings is one file. Those of before are three: ids in another order, or fewer or more of them, would give the scores of others.
+/// A model of ratings is one file. Those of before are three: ids in another order, or fewer or
+/// more of them, would give the scores of others.
 #[test]
 fn a_model_of_ratings_is_one_file_and_not_used_with_the_ids_of_another() {
     let files = Files::new("other-ids");

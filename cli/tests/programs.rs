@@ -2,7 +2,8 @@
 
 use crate::command_line;
 
-/// Columns of later files are counted from where those of the training data were, whether they show it or not; every model is made.
+/// Columns of later files are counted from where those of the training data were, whether they show
+/// it or not; every model is made.
 #[test]
 fn the_command_line_carries_what_it_found_out() {
     let folder = std::env::temp_dir().join(format!("nnz-carried-{}", std::process::id()));
@@ -41,7 +42,8 @@ fn the_command_line_carries_what_it_found_out() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// The scores of rows are those of the same rows without labels, in every format that can leave them out.
+/// The scores of rows are those of the same rows without labels, in every format that can leave
+/// them out.
 #[test]
 fn the_command_line_scores_rows_without_labels() {
     let folder = std::env::temp_dir().join(format!("nnz-unlabelled-{}", std::process::id()));
@@ -84,7 +86,8 @@ fn the_command_line_scores_rows_without_labels() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// How many threads there are, and whether they have data of their own, changes no bit of the model. Batches have entries enough to be shared.
+/// How many threads there are, and whether they have data of their own, changes no bit of the
+/// model. Batches have entries enough to be shared.
 #[test]
 fn the_command_line_divides_data_among_threads() {
     let folder = std::env::temp_dir().join(format!("nnz-divided-{}", std::process::id()));
@@ -117,7 +120,8 @@ fn the_command_line_divides_data_among_threads() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// What would be lost or mean something else than it says ends a command before it reads data; nothing is written.
+/// What would be lost or mean something else than it says ends a command before it reads data;
+/// nothing is written.
 #[test]
 fn the_command_line_refuses_what_it_cannot_keep() {
     let folder = std::env::temp_dir().join(format!("nnz-refused-{}", std::process::id()));

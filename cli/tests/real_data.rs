@@ -1,7 +1,8 @@
-//! The command line on real data, held to results that were computed elsewhere (`README.md` and `reference.json` in the folder of the data).
+//! The command line on real data, held to results that were computed elsewhere (`README.md` and
+//! `reference.json` in the folder of the data).
 //!
-//! The folder is `NNZ_DATA` (default `../shared/data` beside the repository); without it every test says `SKIPPED`, or
-//! fails where `NNZ_REQUIRE_DATA=1`.
+//! The folder is `NNZ_DATA` (default `../shared/data` beside the repository); without it every test
+//! says `SKIPPED`, or fails where `NNZ_REQUIRE_DATA=1`.
 
 use crate::command_line;
 use crate::folder::{find, say};
@@ -17,7 +18,8 @@ fn both(train: &str, test: &str) -> Option<(String, String)> {
     data(train).zip(data(test))
 }
 
-/// The reference optimum of logistic regression without bias on a data set, for a weight of the penalty.
+/// The reference optimum of logistic regression without bias on a data set, for a weight of the
+/// penalty.
 fn logistic_optimum(set: &str, l2: f64) -> Option<Value> {
     let text = std::fs::read_to_string(data("reference.json")?).unwrap();
     let reference: Value = serde_json::from_str(&text).unwrap();
@@ -134,8 +136,8 @@ fn the_command_line_tells_of_regression_by_its_error() {
     );
 }
 
-/// What the reference is held to: a log loss better than that of logistic regression at any of its L2 penalties, of a model whose weights
-/// are zero but for a twentieth.
+/// What the reference is held to: a log loss better than that of logistic regression at any of its
+/// L2 penalties, of a model whose weights are zero but for a twentieth.
 #[test]
 fn sparse_weights_on_clicks_by_the_command_line() {
     let Some((train, test)) = both("criteo_tiny.train.ffm.gz", "criteo_tiny.test.ffm.gz") else {

@@ -4,8 +4,8 @@ use nnz::Result;
 use std::fmt::Display;
 use std::process::ExitCode;
 
-/// Calls `example` with the words of the command line and prints its result. Shows `usage` if the words are none that it
-/// takes: if it returns `None`.
+/// Calls `example` with the words of the command line and prints its result. Shows `usage` if the
+/// words are none that it takes: if it returns `None`.
 pub(crate) fn run<T: Display>(
     usage: &str,
     example: impl FnOnce(&[&str]) -> Option<Result<T>>,

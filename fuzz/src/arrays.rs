@@ -3,8 +3,8 @@
 use nnz::formats::{Csr, Dense, RowSparse};
 use std::collections::BTreeMap;
 
-/// Bytes as the parts of a csr matrix. It is built if and only if the parts are canonical, and the same entries as
-/// coordinates add up to what they should.
+/// Bytes as the parts of a csr matrix. It is built if and only if the parts are canonical, and the
+/// same entries as coordinates add up to what they should.
 pub fn csr(bytes: &[u8]) -> bool {
     let mut bytes = Bytes(bytes);
     let n_cols = bytes.small(40);

@@ -13,8 +13,8 @@ use nnz::prelude::*;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
-/// Text as a LibSVM file, with every base. What is read is the same as a stream, in parts, and when it is written and read
-/// again.
+/// Text as a LibSVM file, with every base. What is read is the same as a stream, in parts, and when
+/// it is written and read again.
 pub fn libsvm(bytes: &[u8]) -> bool {
     let bases = [IndexBase::Zero, IndexBase::One, IndexBase::Detect];
     bases.map(|base| libsvm_of_base(bytes, base)).contains(&true)
@@ -114,8 +114,8 @@ pub fn words(bytes: &[u8]) -> bool {
     [words, pairs].map(|format| text_of_format(format, bytes)).contains(&true)
 }
 
-/// What is read without an error is read the same where rows may be skipped, and then none is; where there is an error, rows are
-/// skipped, and what is left is valid.
+/// What is read without an error is read the same where rows may be skipped, and then none is;
+/// where there is an error, rows are skipped, and what is left is valid.
 fn text_of_format<F: WholeFormat<f32> + Clone>(format: F, bytes: &[u8]) -> bool {
     let strict = TextReader::new(format.clone()).read_bytes("bytes", bytes);
     let tolerant = TextReader::new(format).on_error(OnError::Skip(u64::MAX));
@@ -199,10 +199,12 @@ graph! {
     }
 }
 
-/// What stands in the kept inputs where a checkpoint has its model's fingerprint, which changes with the compiler.
+/// What stands in the kept inputs where a checkpoint has its model's fingerprint, which changes
+/// with the compiler.
 const FINGERPRINT: &[u8; 16] = b"feedfacefeedface";
 
-/// Bytes as a checkpoint. What is refused leaves the model as it was; what is loaded is loaded again from what is saved.
+/// Bytes as a checkpoint. What is refused leaves the model as it was; what is loaded is loaded
+/// again from what is saved.
 pub fn checkpoint(bytes: &[u8]) -> bool {
     let mut bytes = bytes.to_vec();
     if let Some(at) = bytes.windows(FINGERPRINT.len()).position(|found| found == FINGERPRINT) {
@@ -255,7 +257,8 @@ pub fn cache(bytes: &[u8]) -> bool {
     loaded.is_ok()
 }
 
-/// Text as a LibSVM file that is streamed: the rows, or an error, as of a reader that has the whole text.
+/// Text as a LibSVM file that is streamed: the rows, or an error, as of a reader that has the whole
+/// text.
 pub fn stream(bytes: &[u8]) -> bool {
     let path = file(bytes);
     let reader = Reader::new().index_base(IndexBase::One).n_features(1000);
@@ -275,7 +278,8 @@ pub fn stream(bytes: &[u8]) -> bool {
     streamed.is_ok()
 }
 
-/// Bytes as a compressed LibSVM file, zstd's where the first is a `z` and else gzip's: streamed and whole it has the same rows, or none.
+/// Bytes as a compressed LibSVM file, zstd's where the first is a `z` and else gzip's: streamed and
+/// whole it has the same rows, or none.
 pub fn compressed(bytes: &[u8]) -> bool {
     let (ending, bytes) = match bytes.split_first() {
         Some((b'z', bytes)) => ("zst", bytes),

@@ -1,7 +1,8 @@
 //! What fuzzing does with bytes: one function a target.
 //!
-//! Each takes any bytes, must not panic but for a broken promise of the library, and says whether they were something
-//! valid. The fuzz targets call them, and so does the test `fuzz` of the library, which includes this file.
+//! Each takes any bytes, must not panic but for a broken promise of the library, and says whether
+//! they were something valid. The fuzz targets call them, and so does the test `fuzz` of the
+//! library, which includes this file.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,9 +1,10 @@
-//! Everything of `nnz` that runs: arrays, kernels, optimizers, data readers and training loops. Users depend on `nnz`,
-//! which re-exports this crate beside the `graph!` macro.
+//! Everything of `nnz` that runs: arrays, kernels, optimizers, data readers and training loops.
+//! Users depend on `nnz`, which re-exports this crate beside the `graph!` macro.
 //!
-//! [`formats`] are the arrays, canonical by construction; [`kernels`] compute with them and check nothing; [`ops`] are
-//! the kernels with their checks, as functions. [`model::Model`] is what `graph!` implements. [`data`] feeds a model,
-//! [`optimizer`] moves its parameters, [`training`] does both for a number of epochs.
+//! [`formats`] are the arrays, canonical by construction; [`kernels`] compute with them and check
+//! nothing; [`ops`] are the kernels with their checks, as functions. [`model::Model`] is what
+//! `graph!` implements. [`data`] feeds a model, [`optimizer`] moves its parameters, [`training`]
+//! does both for a number of epochs.
 
 #[path = "../device/src/atomic_write.rs"]
 mod atomic_write;

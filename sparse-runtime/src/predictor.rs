@@ -10,13 +10,16 @@ use sparse_core::storage::{ElementType, Storage};
 use std::marker::PhantomData;
 use std::path::Path;
 
-/// A trained model that is not trained any more: its parameters without the state of an optimizer, read by any number of threads.
+/// A trained model that is not trained any more: its parameters without the state of an optimizer,
+/// read by any number of threads.
 ///
-/// [`open`](Predictor::open) maps the file (on Linux; elsewhere it is read): parameters take memory as rows are read, once for all
-/// processes. Each thread has a [`Scorer`] of its own, which holds the buffers of a forward pass and shares the parameters.
+/// [`open`](Predictor::open) maps the file (on Linux; elsewhere it is read): parameters take memory
+/// as rows are read, once for all processes. Each thread has a [`Scorer`] of its own, which holds
+/// the buffers of a forward pass and shares the parameters.
 ///
-/// For a table of 16 bits declare the model once more with `dtype = f16;` (feature `half`) and make its predictor by
-/// [`rounded`](Predictor::rounded), which [`save`](Predictor::save) keeps for others to open; arithmetic stays in `f32`.
+/// For a table of 16 bits declare the model once more with `dtype = f16;` (feature `half`) and make
+/// its predictor by [`rounded`](Predictor::rounded), which [`save`](Predictor::save) keeps for
+/// others to open; arithmetic stays in `f32`.
 ///
 /// ```
 /// use sparse_runtime::Result;
@@ -44,10 +47,11 @@ pub struct Predictor<M: Model> {
 }
 
 impl<M: Model> Predictor<M> {
-    /// Maps the file of a model. Everything is checked as by [`checkpoint::load`], for which the file is read once.
+    /// Maps the file of a model. Everything is checked as by [`checkpoint::load`], for which the
+    /// file is read once.
     ///
-    /// The file must not be written while it is mapped. [`checkpoint::save`] does not: it puts a new file in the place of the old one,
-    /// which stays what it was for whoever has it mapped.
+    /// The file must not be written while it is mapped. [`checkpoint::save`] does not: it puts a
+    /// new file in the place of the old one, which stays what it was for whoever has it mapped.
     ///
     /// # Errors
     ///
@@ -57,19 +61,21 @@ impl<M: Model> Predictor<M> {
         Ok(Predictor { dims, tables, model: PhantomData })
     }
 
-    /// Freezes a model. The states that an updater keeps beside its weights are given back. O(1), after a step that wrote such states
-    /// O(values).
+    /// Freezes a model. The states that an updater keeps beside its weights are given back. O(1),
+    /// after a step that wrote such states O(values).
     pub fn new(mut model: M) -> Self {
         let parameters = model.parameters_mut().into_iter();
         let tables = parameters.map(|parameter| parameter.table.take_shared()).collect();
         Predictor { dims: model.dims().clone(), tables, model: PhantomData }
     }
 
-    /// The parameters of a model of the same declarations in another element type, each weight rounded to the nearest. O(values).
+    /// The parameters of a model of the same declarations in another element type, each weight
+    /// rounded to the nearest. O(values).
     ///
     /// # Errors
     ///
-    /// [`FormatError::Mismatch`] for a parameter that the other model has not, or has in another shape.
+    /// [`FormatError::Mismatch`] for a parameter that the other model has not, or has in another
+    /// shape.
     pub fn rounded<N: Model>(model: &N) -> Result<Self> {
         let parameters = model.parameters();
         let names = |parameters: &[ParameterInfo]| -> Vec<_> {
@@ -91,8 +97,9 @@ impl<M: Model> Predictor<M> {
         Ok(predictor)
     }
 
-    /// Writes the parameters to a file that [`open`](Predictor::open) maps, as [`checkpoint::save`] writes those of a model: of a
-    /// [rounded](Predictor::rounded) one in the type that they were rounded to.
+    /// Writes the parameters to a file that [`open`](Predictor::open) maps, as [`checkpoint::save`]
+    /// writes those of a model: of a [rounded](Predictor::rounded) one in the type that they were
+    /// rounded to.
     ///
     /// # Errors
     ///
@@ -128,7 +135,8 @@ impl<M: Model> Predictor<M> {
     }
 }
 
-/// A model that scores with the parameters of a [`Predictor`]. Allocates nothing after the largest batch.
+/// A model that scores with the parameters of a [`Predictor`]. Allocates nothing after the largest
+/// batch.
 pub struct Scorer<M: Model> {
     model: M,
     /// The columns of its one input, if it has one and that is csr.
@@ -160,12 +168,14 @@ impl<M: Model> Scorer<M> {
         self.model.forward_carrying(batch)
     }
 
-    /// The first output for one row of entries, of a model whose one input is csr: columns that ascend, and their values.
+    /// The first output for one row of entries, of a model whose one input is csr: columns that
+    /// ascend, and their values.
     ///
     /// # Errors
     ///
-    /// A [`FormatError`] for columns that do not ascend or are not below the model's width, and for numbers that are not as many;
-    /// [`ModelError::NotARow`] where a row of entries is not what the model reads, or its first output is not dense.
+    /// A [`FormatError`] for columns that do not ascend or are not below the model's width, and for
+    /// numbers that are not as many; [`ModelError::NotARow`] where a row of entries is not what the
+    /// model reads, or its first output is not dense.
     pub fn score_row(&mut self, columns: &[u32], values: &[M::Element]) -> Result<&[M::Element]> {
         let Scorer { model, width, empty } = self;
         let no_row = ModelError::NotARow { model: M::NAME };
@@ -180,8 +190,9 @@ impl<M: Model> Scorer<M> {
         }
     }
 
-    /// The model itself: for [`predict`](crate::training::predict), [`score`](crate::training::score()) and the like. Writing a parameter
-    /// copies it first, for this scorer alone.
+    /// The model itself: for [`predict`](crate::training::predict),
+    /// [`score`](crate::training::score()) and the like. Writing a parameter copies it first, for
+    /// this scorer alone.
     pub fn model(&mut self) -> &mut M {
         &mut self.model
     }

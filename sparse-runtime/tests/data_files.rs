@@ -1,7 +1,7 @@
 //! Real LibSVM files: every reader result against statistics that were computed elsewhere.
 //!
-//! The files are read from the folder that `NNZ_DATA` names (default `../shared/data` beside the workspace);
-//! without it the test says that it was skipped, or fails where `NNZ_REQUIRE_DATA=1`.
+//! The files are read from the folder that `NNZ_DATA` names (default `../shared/data` beside the
+//! workspace); without it the test says that it was skipped, or fails where `NNZ_REQUIRE_DATA=1`.
 
 use sparse_runtime::data::ColumnValues;
 use sparse_runtime::data::libsvm::{IndexBase, Reader};

@@ -1,5 +1,5 @@
-//! Constructors and accessors on arbitrary arrays and sizes: what they give is canonical or a typed error, and nothing
-//! panics, overflows or runs away.
+//! Constructors and accessors on arbitrary arrays and sizes: what they give is canonical or a typed
+//! error, and nothing panics, overflows or runs away.
 
 use proptest::prelude::*;
 use sparse_runtime::formats::{
@@ -9,7 +9,8 @@ use sparse_runtime::formats::{
 use sparse_runtime::initializer::Seed;
 use sprs::{CsMat, CsMatI, CsMatViewI};
 
-/// Small sizes, and sizes that no memory has: nothing between, which a machine might have and then fill.
+/// Small sizes, and sizes that no memory has: nothing between, which a machine might have and then
+/// fill.
 fn size() -> impl Strategy<Value = usize> {
     prop_oneof![
         8 => 0..5usize,

@@ -1,5 +1,6 @@
-//! Properties of the arrays: one canonical form whatever the way there, conversions that lose nothing, laws of the
-//! operators. Values are small whole numbers, so that every sum is exact and equal means equal.
+//! Properties of the arrays: one canonical form whatever the way there, conversions that lose
+//! nothing, laws of the operators. Values are small whole numbers, so that every sum is exact and
+//! equal means equal.
 
 use ndarray::{ArrayD, ArrayViewD};
 use proptest::prelude::*;

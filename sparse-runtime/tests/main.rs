@@ -1,4 +1,5 @@
-//! The tests of the crate's public interface, as one program: `cargo test -p sparse-runtime --test tests threads::` runs a part of them.
+//! The tests of the crate's public interface, as one program:
+//! `cargo test -p sparse-runtime --test tests threads::` runs a part of them.
 //!
 //! Under Miri they are the loops without checks alone.
 

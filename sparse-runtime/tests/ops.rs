@@ -1,4 +1,5 @@
-//! The operators on arrays: what the checks in front of the kernels refuse, and how attributes are given.
+//! The operators on arrays: what the checks in front of the kernels refuse, and how attributes are
+//! given.
 
 use sparse_core::ir::Axes;
 use sparse_runtime::formats::{Csr, Dense, RowSparse};

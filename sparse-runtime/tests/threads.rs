@@ -1,4 +1,5 @@
-//! What several threads compute has the bits of what one does. The work is as large as it must be for kernels to use them.
+//! What several threads compute has the bits of what one does. The work is as large as it must be
+//! for kernels to use them.
 
 use sparse_runtime::data::libsvm::{IndexBase, Reader};
 use sparse_runtime::data::{ColumnValues, Dataset, OnError};
@@ -128,8 +129,8 @@ fn sums() {
 /// So many entries are enough for two threads.
 const MANY: usize = 2_600_000;
 
-/// Entries that do not divide well: all in one column, rows fewer than threads, rows of nothing around one that has all, a row for each
-/// of two threads and one for neither.
+/// Entries that do not divide well: all in one column, rows fewer than threads, rows of nothing
+/// around one that has all, a row for each of two threads and one for neither.
 fn patterns() -> Vec<Csr<f32>> {
     let value = |i: usize| (i % 17) as f32 - 8.5;
     let one_column = (0..MANY).map(|row| [(COLUMNS - 1, value(row))]);
@@ -165,8 +166,9 @@ fn labels(data: &Dataset) -> &[f32] {
     }
 }
 
-/// Text of which the head promises other rows than there are, whose lines are longer than what a thread reads at a time, that has
-/// comments and lines of nothing, and whose columns become wide in the end; read from memory and from a stream of unknown length.
+/// Text of which the head promises other rows than there are, whose lines are longer than what a
+/// thread reads at a time, that has comments and lines of nothing, and whose columns become wide in
+/// the end; read from memory and from a stream of unknown length.
 #[test]
 fn text_that_does_not_divide_well() {
     let short: String = (0..600_000).map(|i| format!("{} {}:1\n", i % 2, i % 9 + 1)).collect();

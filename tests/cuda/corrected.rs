@@ -1,5 +1,5 @@
-//! Corrected gradients, by those of a snapshot or by derivatives that are kept for each sample, and updaters that take turns, against the same on
-//! the CPU.
+//! Corrected gradients, by those of a snapshot or by derivatives that are kept for each sample, and
+//! updaters that take turns, against the same on the CPU.
 
 use crate::device::{gpu, is_real, limit_memory};
 use crate::uploads;
@@ -46,7 +46,8 @@ graph! {
         loss softmax_cross_entropy(dot(x, w) + b, class, importance);
     }
 
-    /// Scores that no single launch computes: of a number that is added and of one that they are multiplied by.
+    /// Scores that no single launch computes: of a number that is added and of one that they are
+    /// multiplied by.
     model Moved {
         dtype = f64;
         input x: csr[n, d];
@@ -90,7 +91,8 @@ fn numbers(data: &Dataset) -> Dataset<f64> {
         .unwrap()
 }
 
-/// Gradients at a snapshot are taken from those of the model, and their mean is added, on either device.
+/// Gradients at a snapshot are taken from those of the model, and their mean is added, on either
+/// device.
 #[test]
 fn corrected_gradients_are_those_of_the_cpu() {
     let data = numbers(&uploads::data());
@@ -144,7 +146,8 @@ fn with_weights(data: &Dataset<f64>) -> Dataset<f64> {
         .unwrap()
 }
 
-/// Trains on both devices, which give the same, whatever the rest of an epoch is; with the last batch filled up and larger ones a sample comes twice.
+/// Trains on both devices, which give the same, whatever the rest of an epoch is; with the last
+/// batch filled up and larger ones a sample comes twice.
 fn hold<M: Model<Element = f64>, R: UpdateRule>(host: &M, data: &Dataset<f64>, rule: &R) {
     for (batch_size, last_batch, schedule) in [
         (12, LastBatch::Short, Schedule::Constant),
@@ -184,7 +187,8 @@ fn derivatives_are_kept_as_on_the_cpu() {
     }
 }
 
-/// The same numbers are kept of models that are launched value by value, so that runs go on from one device to the other.
+/// The same numbers are kept of models that are launched value by value, so that runs go on from
+/// one device to the other.
 #[test]
 fn derivatives_are_kept_where_each_value_has_its_launch() {
     let data = numbers(&uploads::data());
@@ -217,7 +221,8 @@ fn saga_is_refused_by_name_where_none_are_kept() {
     assert_eq!(error, on_cpu);
 }
 
-/// Runs that are saved within an epoch and resumed have the bits of those that are not ended, and the host goes on with what a GPU has kept.
+/// Runs that are saved within an epoch and resumed have the bits of those that are not ended, and
+/// the host goes on with what a GPU has kept.
 #[test]
 fn a_run_goes_on_with_the_derivatives_that_it_kept() {
     let data = numbers(&uploads::data());

@@ -1,4 +1,5 @@
-//! Evaluation on a GPU, where a batch is copied while the one before it is computed, and read when it was asked for.
+//! Evaluation on a GPU, where a batch is copied while the one before it is computed, and read when
+//! it was asked for.
 
 use crate::device::{Count, count, fail, gpu, is_real};
 use crate::named::{self, Ratings, WideDeep};

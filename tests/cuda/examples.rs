@@ -1,5 +1,5 @@
-//! The models of the examples, trained on both devices: parameters are near each other after each epoch, and the same to the bit in another
-//! run on the GPU.
+//! The models of the examples, trained on both devices: parameters are near each other after each
+//! epoch, and the same to the bit in another run on the GPU.
 
 use crate::device::gpu;
 use crate::named::Ratings;

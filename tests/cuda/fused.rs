@@ -1,4 +1,5 @@
-//! Steps that are one kernel on a GPU, against the same models with `fuse = off` and on the CPU, and how many kernels they are.
+//! Steps that are one kernel on a GPU, against the same models with `fuse = off` and on the CPU,
+//! and how many kernels they are.
 
 use crate::device::gpu;
 use nnz::core::inspect::PlanStep;
@@ -141,7 +142,8 @@ graph! {
 pub(crate) const N_ROWS: usize = 7;
 pub(crate) const N_COLS: usize = 40;
 
-/// Rows without entries, the last of them in a batch of its own, a column that all others have, and columns that no row has.
+/// Rows without entries, the last of them in a batch of its own, a column that all others have, and
+/// columns that no row has.
 pub(crate) fn features(value: impl Fn(usize) -> f32) -> Csr {
     let row = |row: usize| {
         let entries = (0..8).map(|entry| (entry * 4, value(row * 8 + entry)));
@@ -282,8 +284,8 @@ fn in_64_bits_with_sparse_labels() {
     hold_in_64_bits(host, &batch, rule, "linear_rows");
 }
 
-/// Three steps of a model in 64 bits on the host and on the GPU, where `kernel` computes its scores: losses, outputs and parameters are
-/// those of the host.
+/// Three steps of a model in 64 bits on the host and on the GPU, where `kernel` computes its
+/// scores: losses, outputs and parameters are those of the host.
 pub fn hold_in_64_bits<M: Model<Element = f64>>(
     mut host: M,
     batch: &M::Batch<'_>,
@@ -322,8 +324,8 @@ fn modes_and_rules_that_need_the_gradient_have_it() {
     hold_all!(data, rule, Several SeveralOff, Factors FactorsOff);
 }
 
-/// The kernels of a step, in the order of their launches, but for the search for the columns of a csr or for ids, which is as long as their
-/// numbers are wide: of that only its end.
+/// The kernels of a step, in the order of their launches, but for the search for the columns of a
+/// csr or for ids, which is as long as their numbers are wide: of that only its end.
 pub(crate) fn kernels_of_step<M: Model<Element = f32>>(
     model: &M,
     data: &Dataset,

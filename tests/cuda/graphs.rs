@@ -14,7 +14,8 @@ const ROWS: usize = 100;
 const COLUMNS: usize = 60;
 const BATCH: usize = 12;
 
-/// The largest batches come first, one for each block; of those after them each has an entry more than the one before it.
+/// The largest batches come first, one for each block; of those after them each has an entry more
+/// than the one before it.
 fn data() -> Dataset {
     let row = |row: usize| {
         let n = if row < 2 * BATCH { 8 } else { 5 + usize::from(row % BATCH < row / BATCH) };

@@ -1,5 +1,6 @@
-//! Steps through dense layers, and of scores that are another function of what is read than its sum, as one kernel up to the derivatives by what was
-//! read and the gradients of dense parameters; and which are not.
+//! Steps through dense layers, and of scores that are another function of what is read than its
+//! sum, as one kernel up to the derivatives by what was read and the gradients of dense parameters;
+//! and which are not.
 
 use crate::device::gpu;
 use crate::fused::{N_COLS, features, hold, kernels_of_step, of_entry};
@@ -11,7 +12,8 @@ use nnz::optimizer::Updater;
 use nnz::prelude::*;
 
 twins! {
-    /// Dense features and rows that ids name, one after the other, through a layer with a bias; a weight for each row, and a hidden row that is shown.
+    /// Dense features and rows that ids name, one after the other, through a layer with a bias; a
+    /// weight for each row, and a hidden row that is shown.
     Joined, JoinedOff {
         input x: csr[n, d];
         input user: dense<u32>[n];

@@ -1,5 +1,5 @@
-//! Steps of models whose rows ids name that are one kernel up to the derivatives of their loss, and which are not. Matrix factorization
-//! is in `named.rs`.
+//! Steps of models whose rows ids name that are one kernel up to the derivatives of their loss, and
+//! which are not. Matrix factorization is in `named.rs`.
 
 use crate::device::gpu;
 use crate::fused::{N_ROWS, hold, hold_in_64_bits, kernels_of_step};
@@ -22,7 +22,8 @@ twins! {
         output probability = sigmoid(score);
     }
 
-    /// Two inner products, one of them a mean, of rows wider than a group, by ids of each type; a weight for each row, and no bias.
+    /// Two inner products, one of them a mean, of rows wider than a group, by ids of each type; a
+    /// weight for each row, and no bias.
     Products, ProductsOff {
         input user: dense<u32>[n];
         input item: dense<u64>[n];

@@ -88,7 +88,8 @@ graph! {
         output sorted = sort(score);
     }
 
-    /// Gradients of values that are csr and row_sparse: weights of columns, rows that are taken of a csr, and rows of a table.
+    /// Gradients of values that are csr and row_sparse: weights of columns, rows that are taken of
+    /// a csr, and rows of a table.
     model Weighted {
         input x: csr[n, d];
         input z: dense[n, d];

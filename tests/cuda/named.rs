@@ -1,4 +1,5 @@
-//! Steps of models whose rows ids or bags name: gradients that go into their update, against the same models with `fuse = off` and on the CPU.
+//! Steps of models whose rows ids or bags name: gradients that go into their update, against the
+//! same models with `fuse = off` and on the CPU.
 
 use crate::device::gpu;
 use crate::fused::{N_COLS, N_ROWS, features, hold, kernels_of_step, of_entry, trained};
@@ -47,7 +48,8 @@ twins! {
         loss squared_error(sum(hidden * h, axis = 1) + take(of_user, user), rating);
     }
 
-    /// A sentence is a matrix of ids. Rows named more often than one kernel takes them have their gradient made.
+    /// A sentence is a matrix of ids. Rows named more often than one kernel takes them have their
+    /// gradient made.
     Sentences, SentencesOff {
         input words: dense<u32>[n, 3];
         input user: dense<u32>[n];
@@ -191,7 +193,8 @@ fn modes_that_need_the_gradient_have_it() {
     hold_all!(Adam { lazy_update: LazyUpdate::Dense, ..Adam::default() }, Ratings RatingsOff, WideDeep WideDeepOff);
 }
 
-/// A step of each rule is that of the gradient which is made, to the bit where a row's sum has one right side.
+/// A step of each rule is that of the gradient which is made, to the bit where a row's sum has one
+/// right side.
 struct Same;
 
 impl RuleVisitor for Same {

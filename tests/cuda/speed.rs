@@ -1,8 +1,9 @@
-//! Times on a GPU, printed as tables: nothing is asserted. `scripts/gpu-check` runs this on a real one; in the emulation sizes are small
-//! and times say nothing.
+//! Times on a GPU, printed as tables: nothing is asserted. `scripts/gpu-check` runs this on a real
+//! one; in the emulation sizes are small and times say nothing.
 //!
-//! What must be read and written at least is counted, and compared with what a copy reads and writes in the time. With `NNZ_TIMES=FILE` lines are added to a
-//! file, a name, sizes and seconds, for which `benches/peers/gpu.py` has those of others on the same inputs.
+//! What must be read and written at least is counted, and compared with what a copy reads and
+//! writes in the time. With `NNZ_TIMES=FILE` lines are added to a file, a name, sizes and seconds,
+//! for which `benches/peers/gpu.py` has those of others on the same inputs.
 
 use crate::device::{gpu, is_real};
 use crate::{Logistic, LogisticBatch, LogisticOff, LogisticOffBatch};
@@ -156,8 +157,9 @@ struct Steps {
 }
 
 impl Steps {
-    /// The bytes that a step must read and write at least, of tables whose rows have so many elements, each with so many states: the entries, and for
-    /// each the rows that it names, forward and for the update, then each weight that is touched, and its states.
+    /// The bytes that a step must read and write at least, of tables whose rows have so many
+    /// elements, each with so many states: the entries, and for each the rows that it names,
+    /// forward and for the update, then each weight that is touched, and its states.
     fn least_bytes(&self, widths: usize, n_states: usize) -> f64 {
         let of_entry = 2 * (8 + 4 * widths);
         (self.nnz * of_entry + 2 * self.distinct * 4 * widths * (1 + n_states)) as f64

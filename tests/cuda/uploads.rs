@@ -1,4 +1,5 @@
-//! Batches are copied to a GPU while it computes, in an order that events keep, and what fails on the way is named.
+//! Batches are copied to a GPU while it computes, in an order that events keep, and what fails on
+//! the way is named.
 
 use crate::Logistic;
 use crate::device::{Wait, fail, gpu, is_real, leave_out, limit_memory};

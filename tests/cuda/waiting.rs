@@ -123,7 +123,8 @@ fn such_a_step_waits_for_nothing_and_is_a_graph() {
     );
 }
 
-/// A run that is saved within epochs and resumed has the bits of one that is not ended, rows that wait and all.
+/// A run that is saved within epochs and resumed has the bits of one that is not ended, rows that
+/// wait and all.
 #[test]
 fn a_run_is_resumed_within_an_epoch_to_the_bit() {
     let data = uploads::data();
@@ -190,7 +191,8 @@ fn weights_that_are_looked_at_within_an_epoch_go_on_waiting() {
     assert_eq!(run(true), run(false));
 }
 
-/// A step that lacks memory has brought rows up to date already, which changes nothing of what comes after it.
+/// A step that lacks memory has brought rows up to date already, which changes nothing of what
+/// comes after it.
 #[test]
 fn a_step_that_fails_leaves_rows_as_they_wait() {
     if is_real() {

@@ -1,4 +1,5 @@
-//! How often the host waits for a GPU in a step, and that losses which are read late are those that are read at once.
+//! How often the host waits for a GPU in a step, and that losses which are read late are those that
+//! are read at once.
 
 use crate::device::{Count, count, fail, gpu, is_real};
 use crate::named::{self, Ratings, WideDeep};
@@ -29,8 +30,8 @@ fn waits(work: impl FnOnce()) -> [usize; 2] {
     [0, 1].map(|of| after[of] - before[of])
 }
 
-/// The losses of an epoch, one by one and late, hold to each other, as do the parameters. Returns the waits of each step, of each that is
-/// begun, and of reading all losses of those.
+/// The losses of an epoch, one by one and late, hold to each other, as do the parameters. Returns
+/// the waits of each step, of each that is begun, and of reading all losses of those.
 fn steps<M: Model<Element = f32>>(host: &M, data: &Dataset) -> [Vec<[usize; 2]>; 3] {
     let mut found = [Vec::new(), Vec::new(), Vec::new()];
     let (mut now, mut late) =

@@ -1,13 +1,14 @@
-//! Where tests find what is not part of the repository: a folder that a variable names, or one that lies beside
-//! the checkout.
+//! Where tests find what is not part of the repository: a folder that a variable names, or one that
+//! lies beside the checkout.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The path of `file` in the folder that `variable` names, by default in `default` beside the repository.
+/// The path of `file` in the folder that `variable` names, by default in `default` beside the
+/// repository.
 ///
-/// Where there is no such file, that is said aloud, and it is a failure where `NNZ_REQUIRE_DATA=1`: a test that did
-/// nothing must not pass for one that did.
+/// Where there is no such file, that is said aloud, and it is a failure where `NNZ_REQUIRE_DATA=1`:
+/// a test that did nothing must not pass for one that did.
 pub(crate) fn find(variable: &str, default: &str, file: &str) -> Option<PathBuf> {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let checkout = package.ancestors().find(|folder| folder.join("Cargo.lock").exists());

@@ -36,8 +36,8 @@ impl Tolerance {
         if self.relative < other.relative { other } else { self }
     }
 
-    /// Compares all numbers, or names the first that differs. Infinities and NaN must be where they are
-    /// expected.
+    /// Compares all numbers, or names the first that differs. Infinities and NaN must be where they
+    /// are expected.
     pub(crate) fn compare(
         self,
         what: &str,

@@ -21,8 +21,8 @@ pub(crate) enum Compilation {
 }
 
 impl Compilation {
-    /// Compiles what `graph` makes of an operator. Where that is refused with any fallback, what the refusal says to write
-    /// instead is compiled, if there is such a thing.
+    /// Compiles what `graph` makes of an operator. Where that is refused with any fallback, what
+    /// the refusal says to write instead is compiled, if there is such a thing.
     pub(crate) fn of(
         build: &Build,
         explicit: Option<&Build>,
@@ -101,8 +101,8 @@ pub(crate) fn forward(build: &Build, inputs: &[Tensor], fallback: Fallback) -> G
     graph
 }
 
-/// The operator in a loss whose gradient with respect to the result is the one recorded, the sum of the product with it; or, without
-/// one, what is a loss itself.
+/// The operator in a loss whose gradient with respect to the result is the one recorded, the sum of
+/// the product with it; or, without one, what is a loss itself.
 pub(crate) fn backward(
     build: &Build,
     inputs: &[Tensor],

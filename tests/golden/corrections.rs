@@ -1,7 +1,7 @@
 //! Recorded values that are not those of this library on purpose, and what stands in their place.
 //!
-//! A correction computes the right values from the recorded case. Results are compared with them, so that no value of any case
-//! is left out of the comparison.
+//! A correction computes the right values from the recorded case. Results are compared with them,
+//! so that no value of any case is left out of the comparison.
 
 use crate::golden::case::Tensor;
 use crate::golden::reasons::{Deviation, matches_any};
@@ -37,7 +37,8 @@ impl From<&Tensor> for Expected {
     }
 }
 
-/// Changes the values of a part of the cases whose ids match one of the patterns. Where it does not apply it changes none.
+/// Changes the values of a part of the cases whose ids match one of the patterns. Where it does not
+/// apply it changes none.
 struct Correction {
     patterns: &'static [&'static str],
     correct: fn(Recorded<'_>, Part, &mut [f64]),
@@ -119,14 +120,16 @@ fn quotient(recorded: Recorded<'_>, part: Part, values: &mut [f64]) {
     }
 }
 
-/// What the gradient of a regression layer is multiplied by: `grad_scale`, over the elements of a sample.
+/// What the gradient of a regression layer is multiplied by: `grad_scale`, over the elements of a
+/// sample.
 fn scale(recorded: Recorded<'_>) -> f64 {
     let shape = &recorded.output.shape;
     let scale = recorded.attributes["grad_scale"].as_f64().unwrap_or(1.0);
     scale / shape[1..].iter().product::<usize>() as f64
 }
 
-/// What is missing in the gradient of the scores of a logistic loss whose negative labels count as 0: the labels themselves.
+/// What is missing in the gradient of the scores of a logistic loss whose negative labels count as
+/// 0: the labels themselves.
 fn missing(recorded: Recorded<'_>, label: &Tensor) -> Vec<f64> {
     let scale = scale(recorded);
     label.expand().into_iter().map(|label| label.min(0.0) * scale).collect()
@@ -139,8 +142,8 @@ fn probabilities(recorded: Recorded<'_>, part: Part, values: &mut [f64]) {
     }
 }
 
-/// Through the product and the sum of a linear model with one output: a weight's gradient is the product of the transposed data with
-/// that of the scores.
+/// Through the product and the sum of a linear model with one output: a weight's gradient is the
+/// product of the transposed data with that of the scores.
 fn probabilities_of_linear(recorded: Recorded<'_>, part: Part, values: &mut [f64]) {
     let input = |name: &str| recorded.inputs.iter().find(|input| input.name == name);
     let (Part::Gradient(index), Some(data), Some(label)) = (part, input("data"), input("label"))

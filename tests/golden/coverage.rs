@@ -1,4 +1,5 @@
-//! Every reason, every correction and every recipe covers a case: one that covers none says nothing, or is misspelt.
+//! Every reason, every correction and every recipe covers a case: one that covers none says
+//! nothing, or is misspelt.
 
 use crate::folder::say;
 use crate::golden::case::cases;

@@ -1,7 +1,7 @@
 //! Building arrays from their parts, valid and invalid.
 //!
-//! What is not valid must be refused, and the message must name the numbers of an invariant that it breaks. Which
-//! ones those are is found here anew, by the definition and not by the library.
+//! What is not valid must be refused, and the message must name the numbers of an invariant that it
+//! breaks. Which ones those are is found here anew, by the definition and not by the library.
 
 use crate::golden::case::{Tensor, cases, id, numbers};
 use crate::golden::compare::Tolerance;

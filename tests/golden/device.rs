@@ -35,7 +35,8 @@ pub(crate) trait Device {
     /// ([`UpdateRule::CATCHES_UP_ON_GPU`]).
     const IS_GPU: bool = false;
 
-    /// How many steps of a trajectory are made here. An epoch that does not end within them is counted, and left out.
+    /// How many steps of a trajectory are made here. An epoch that does not end within them is
+    /// counted, and left out.
     fn most_steps(&self) -> usize {
         usize::MAX
     }

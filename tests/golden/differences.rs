@@ -1,4 +1,5 @@
-//! Reasons for differences in cases that are not operators: each file of tests has its own table of them.
+//! Reasons for differences in cases that are not operators: each file of tests has its own table of
+//! them.
 
 use crate::golden::reasons::{Relaxes, matches_any};
 use crate::golden::tally::{Outcome, Reasons};

@@ -1,8 +1,9 @@
 //! Graphs of operators: forward, gradients, and the storage type of every node.
 //!
-//! A graph is built node by node by the recipes of its operators, and compiled like a case of one operator: as it stands,
-//! and with conversions allowed. A node whose reference falls back must have an operand that is converted, no other node may, and a
-//! graph is refused as it stands if there is such a node. Deviations of a node are judged by the name of its operator, those of
+//! A graph is built node by node by the recipes of its operators, and compiled like a case of one
+//! operator: as it stands, and with conversions allowed. A node whose reference falls back must
+//! have an operand that is converted, no other node may, and a graph is refused as it stands if
+//! there is such a node. Deviations of a node are judged by the name of its operator, those of
 //! gradients by the name of the graph.
 
 use crate::golden::case::{Tensor, cases, id, storage};
@@ -116,7 +117,8 @@ impl<'a> Case<'a> {
         }))
     }
 
-    /// The deviations, and whether the graph was met where a fallback is allowed, and refused where it is not.
+    /// The deviations, and whether the graph was met where a fallback is allowed, and refused where
+    /// it is not.
     fn run(&self, on: &impl Device) -> Result<(Vec<Named>, bool), Failure> {
         let mut deviations = Vec::new();
         let refused = self.run_forward(&mut deviations, on)?;
@@ -132,7 +134,8 @@ impl<'a> Case<'a> {
         Ok(Recorded { attributes: &Value::Null, inputs: &self.inputs, output })
     }
 
-    /// The storage types of all nodes, and the outputs. Gives whether the graph is refused as it stands.
+    /// The storage types of all nodes, and the outputs. Gives whether the graph is refused as it
+    /// stands.
     fn run_forward(&self, deviations: &mut Vec<Named>, on: &impl Device) -> Result<bool, Failure> {
         let strict = compile(self.graph(Fallback::Deny, false)?);
         let free = compile(self.graph(Fallback::Allow, false)?);
@@ -176,7 +179,8 @@ impl<'a> Case<'a> {
         Ok(refused)
     }
 
-    /// Whether an operand of a node's operators is a conversion that the graph does not have, or its result is.
+    /// Whether an operand of a node's operators is a conversion that the graph does not have, or
+    /// its result is.
     fn is_converted(&self, graph: &Graph, node: usize) -> bool {
         graph.ids().filter(|id| graph.value(*id).place == place(node)).any(|id| {
             let operands = graph.apply_of(id).into_iter().flat_map(|apply| &apply.operands);
@@ -185,7 +189,8 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// The gradients. Gives whether they are met where a fallback is allowed, and refused as they stand like those of the reference.
+    /// The gradients. Gives whether they are met where a fallback is allowed, and refused as they
+    /// stand like those of the reference.
     fn run_backward(
         &self,
         refused: bool,

@@ -1,8 +1,8 @@
 //! Storage types alone, through the compiler's own passes: no array, and no kernel is run.
 //!
-//! A case is compiled like a case of an operator, as it stands and with conversions allowed; the storage types that the
-//! compiler infers for its result and for the gradient of each operand must be the recorded ones. What the reference refuses
-//! must be refused with any fallback.
+//! A case is compiled like a case of an operator, as it stands and with conversions allowed; the
+//! storage types that the compiler infers for its result and for the gradient of each operand must
+//! be the recorded ones. What the reference refuses must be refused with any fallback.
 
 use crate::golden::case::{Tensor, cases, id, storage};
 use crate::golden::compilation::{Compilation, backward, forward, operand_name};
@@ -37,7 +37,8 @@ pub(crate) fn judged() -> Option<Tally> {
     Some(tally)
 }
 
-/// The id of the case, and the operator with its operands: ids of this file are put together otherwise than those of operators.
+/// The id of the case, and the operator with its operands: ids of this file are put together
+/// otherwise than those of operators.
 fn names(op: &str, case: &Value) -> Vec<String> {
     let inputs = case["inputs"].as_array().map_or(&[][..], Vec::as_slice);
     let stypes = inputs.iter().filter_map(|input| storage(&input["stype"]));

@@ -1,7 +1,8 @@
 //! LibSVM text, cut into batches.
 //!
-//! The reference completes the last batch with samples from the beginning, which is `LastBatch::Pad`. Its next pass goes
-//! on after those samples: all passes together are one endless sequence, which is `LastBatch::RollOver`.
+//! The reference completes the last batch with samples from the beginning, which is
+//! `LastBatch::Pad`. Its next pass goes on after those samples: all passes together are one endless
+//! sequence, which is `LastBatch::RollOver`.
 
 use crate::golden::case::{Tensor, cases, id};
 use crate::golden::create::same_parts;

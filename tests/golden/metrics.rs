@@ -22,8 +22,9 @@ fn metrics() {
 
 /// A metric by the reference's name, and whether its labels are class ids.
 ///
-/// The reference averages errors over batches, whatever their size, as `BatchMean` does; `average: micro` is our
-/// plain metric, over everything seen. `ce` and `nll_loss` are two of its names for one formula.
+/// The reference averages errors over batches, whatever their size, as `BatchMean` does;
+/// `average: micro` is our plain metric, over everything seen. `ce` and `nll_loss` are two of its
+/// names for one formula.
 fn metric(name: &str, attributes: &Value) -> Result<(Box<dyn Metric>, bool), String> {
     let known = match name {
         "top_k_accuracy" => &["top_k"][..],

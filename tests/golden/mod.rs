@@ -1,9 +1,9 @@
 //! Recorded results of another implementation: every case of every file of a folder.
 //!
-//! The folder is `NNZ_GOLDEN` (default `../shared/golden` beside the repository), so that the runner can be pointed at
-//! other files of the same form. Without it every test says `SKIPPED`, or fails where `NNZ_REQUIRE_DATA=1`.
-//! A case that the runner does not understand has failed; what is not built yet is in an explicit list
-//! ([`recipes::not_built`]), and printed with its number.
+//! The folder is `NNZ_GOLDEN` (default `../shared/golden` beside the repository), so that the
+//! runner can be pointed at other files of the same form. Without it every test says `SKIPPED`, or
+//! fails where `NNZ_REQUIRE_DATA=1`. A case that the runner does not understand has failed; what is
+//! not built yet is in an explicit list ([`recipes::not_built`]), and printed with its number.
 
 mod case;
 mod compare;

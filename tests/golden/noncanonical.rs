@@ -1,5 +1,5 @@
-//! Inputs with unsorted or repeated indices: refused when they are built, and brought into valid form where they are
-//! given as coordinates.
+//! Inputs with unsorted or repeated indices: refused when they are built, and brought into valid
+//! form where they are given as coordinates.
 
 use crate::golden::case::{Tensor, cases, id};
 use crate::golden::compare::Tolerance;
@@ -101,7 +101,8 @@ fn dense_like(tensor: &Tensor) -> Tensor {
     }
 }
 
-/// The operand that is built from coordinates, and whether the parts are valid, and are accepted or refused accordingly.
+/// The operand that is built from coordinates, and whether the parts are valid, and are accepted or
+/// refused accordingly.
 fn run_operand(tensor: &Tensor, tolerance: Tolerance) -> Result<(Array<f32>, bool), String> {
     let error = |error: FormatError| error.to_string();
     let shape = Shape::try_new(&tensor.shape).map_err(error)?;

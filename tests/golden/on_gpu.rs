@@ -1,11 +1,14 @@
-//! The recorded cases on a GPU, emulated or with `NNZ_TEST_GPU=1` a real one, through the harness of the host's.
+//! The recorded cases on a GPU, emulated or with `NNZ_TEST_GPU=1` a real one, through the harness
+//! of the host's.
 //!
-//! Each value of a graph is computed by the GPU's kernel, and held to what the host's kernel makes of the same operands: the same pattern, and
-//! values within 1e-5 of them. What comes of it is held to the recorded values like the host's. A trajectory is held to the
-//! recorded one and, after every epoch, to that of the same model on the host. A real GPU follows it to its end, an emulated one for the epochs
-//! within [`STEPS_IN_EMULATION`].
+//! Each value of a graph is computed by the GPU's kernel, and held to what the host's kernel makes
+//! of the same operands: the same pattern, and values within 1e-5 of them. What comes of it is held
+//! to the recorded values like the host's. A trajectory is held to the recorded one and, after
+//! every epoch, to that of the same model on the host. A real GPU follows it to its end, an
+//! emulated one for the epochs within [`STEPS_IN_EMULATION`].
 //!
-//! What a GPU does not have is counted and named; [`ON_THE_HOST`] says why files have no case for it.
+//! What a GPU does not have is counted and named; [`ON_THE_HOST`] says why files have no case for
+//! it.
 
 #[path = "../../sparse-runtime/tests/cuda/device.rs"]
 mod device;
@@ -44,7 +47,8 @@ const ON_THE_HOST: &[(&str, &str)] = &[
 /// The trajectories of [`train`].
 const TRAINED: [&str; 3] = ["train_linear", "train_classify", "train_models"];
 
-/// An emulated GPU makes so many steps of a trajectory at most: its first ones, which are recorded by themselves, and epochs that end within them.
+/// An emulated GPU makes so many steps of a trajectory at most: its first ones, which are recorded
+/// by themselves, and epochs that end within them.
 const STEPS_IN_EMULATION: usize = 32;
 
 #[test]

@@ -1,11 +1,12 @@
 //! Operator cases: forward and gradient, through the compiler and the interpreter.
 //!
-//! Each case is compiled as it stands (`fallback = deny`), and with conversions allowed where that is refused. What the
-//! reference computes on temporary dense copies must be refused, and met once it is allowed; values and
-//! storage types must be the recorded ones. Anything else is a deviation, which a [reason](crate::golden::reasons) must cover.
+//! Each case is compiled as it stands (`fallback = deny`), and with conversions allowed where that
+//! is refused. What the reference computes on temporary dense copies must be refused, and met once
+//! it is allowed; values and storage types must be the recorded ones. Anything else is a deviation,
+//! which a [reason](crate::golden::reasons) must cover.
 //!
-//! The gradient with respect to an operand of any storage is that of a dense parameter that is converted to it,
-//! because parameters themselves cannot be csr.
+//! The gradient with respect to an operand of any storage is that of a dense parameter that is
+//! converted to it, because parameters themselves cannot be csr.
 
 use crate::golden::case::{Tensor, cases, id};
 use crate::golden::compare::Tolerance;
@@ -177,7 +178,8 @@ fn cast(case: &Value) -> Result<Findings, String> {
 #[derive(Default)]
 pub(crate) struct Findings {
     pub(crate) deviations: Vec<Deviation>,
-    /// Whether the reference falls back, and this library refuses it as it stands and computes it where a fallback is allowed.
+    /// Whether the reference falls back, and this library refuses it as it stands and computes it
+    /// where a fallback is allowed.
     pub(crate) falls_back: bool,
 }
 

@@ -76,7 +76,8 @@ impl<'a> Recorded<'a> {
         }
     }
 
-    /// The graph, a line for each node, attributes behind the operands: `%1 = sum(%0, axis=1)`. The last node is the output.
+    /// The graph, a line for each node, attributes behind the operands: `%1 = sum(%0, axis=1)`. The
+    /// last node is the output.
     pub(crate) fn graph(&self) -> Result<String, String> {
         let graph = &self.case["graph"];
         let nodes = graph["nodes"].as_array().ok_or("no graph")?;
@@ -110,7 +111,8 @@ impl<'a> Recorded<'a> {
         }
     }
 
-    /// The updates that mean this run. Gradients of rows are recorded lazily unless it says otherwise, dense ones reach every row at every step.
+    /// The updates that mean this run. Gradients of rows are recorded lazily unless it says
+    /// otherwise, dense ones reach every row at every step.
     pub(crate) fn lazy_updates(&self) -> &'static [LazyUpdate] {
         let (hyper, optimizer) = (&self.case["hyper"], self.case["optimizer"].as_str());
         let is_zero = |name: &str| hyper[name].as_f64().is_none_or(|value| value == 0.0);

@@ -1,7 +1,8 @@
 //! What the reference refuses, when storage types are inferred or when it runs.
 //!
-//! An operator is refused by the compiler, with any fallback, or by an error of a constructor or of the interpreter; or it is better on
-//! purpose: then it gives what it gives of dense operands, where storage says nothing, and a [reason](crate::golden::reasons) covers it.
+//! An operator is refused by the compiler, with any fallback, or by an error of a constructor or of
+//! the interpreter; or it is better on purpose: then it gives what it gives of dense operands,
+//! where storage says nothing, and a [reason](crate::golden::reasons) covers it.
 
 use crate::golden::case::{Tensor, cases, id};
 use crate::golden::compare::Tolerance;

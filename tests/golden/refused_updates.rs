@@ -1,7 +1,8 @@
-//! Updates that the reference refuses: a weight without some of its rows, weight decay with row_sparse gradients.
+//! Updates that the reference refuses: a weight without some of its rows, weight decay with
+//! row_sparse gradients.
 //!
-//! The library takes them. What comes of it is held to the recurrences of all rows, or of the rows of the gradient where
-//! the case says lazy, computed here in `f64`.
+//! The library takes them. What comes of it is held to the recurrences of all rows, or of the rows
+//! of the gradient where the case says lazy, computed here in `f64`.
 
 use crate::golden::case::{Tensor, id};
 use crate::golden::compare::Tolerance;

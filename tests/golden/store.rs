@@ -1,4 +1,5 @@
-//! A store of one process and of threads: rows pulled, gradients pushed by several devices, updates.
+//! A store of one process and of threads: rows pulled, gradients pushed by several devices,
+//! updates.
 
 use crate::golden::case::{Tensor, cases, id};
 use crate::golden::compare::Tolerance;

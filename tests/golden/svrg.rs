@@ -1,8 +1,10 @@
-//! SVRG: recorded parameters, metrics and mean gradients, and the two runs that the reference cannot make.
+//! SVRG: recorded parameters, metrics and mean gradients, and the two runs that the reference
+//! cannot make.
 //!
-//! The reference never clears the mean gradient between two snapshots. Cases called `reset` have the mean of the paper, and are met. Cases
-//! called `accumulates` have the reference's: they are met up to the second snapshot, and from then on recognised by what is wrong with
-//! their mean; no setting of the library imitates it.
+//! The reference never clears the mean gradient between two snapshots. Cases called `reset` have
+//! the mean of the paper, and are met. Cases called `accumulates` have the reference's: they are
+//! met up to the second snapshot, and from then on recognised by what is wrong with their mean; no
+//! setting of the library imitates it.
 
 use crate::folder::say;
 use crate::golden::case::{Tensor, cases, id, numbers};
@@ -46,7 +48,8 @@ pub(crate) fn run_all<D: Device>(on: &D) {
     tally.finish();
 }
 
-/// A csr input, which the reference refuses: the trajectory is the one recorded of the same numbers as a dense array.
+/// A csr input, which the reference refuses: the trajectory is the one recorded of the same numbers
+/// as a dense array.
 pub(crate) fn run_refused(case: &Value, on: &impl Device) -> Result<Vec<Deviation>, Failure> {
     let cases = cases(FILE).ok_or("no trajectories")?;
     let recorded = cases.iter().find(|case| id(case) == "svrg.reset.bs8.freq2.momentum");
@@ -83,7 +86,8 @@ struct Follow<'a, R> {
 }
 
 impl<'a, R: UpdateRule> Follow<'a, R> {
-    /// The epochs of a case that a device makes, of its data as a csr or dense: one at least, for nothing is compared before its end.
+    /// The epochs of a case that a device makes, of its data as a csr or dense: one at least, for
+    /// nothing is compared before its end.
     fn new(run: &'a Run<'a, R>, sparse: bool, on: &impl Device) -> Result<Self, String> {
         let history = run.case["history"].as_array().ok_or("no history")?;
         let data = run.dataset(sparse)?;
@@ -236,8 +240,9 @@ impl<'a, R: UpdateRule> Run<'a, R> {
         Ok(())
     }
 
-    /// That a recorded mean is the sum over batches at the parameters `start` and the mean before it, divided by the number of batches. Nothing
-    /// of it is trained: the gradients are those of the host, whatever device follows the case.
+    /// That a recorded mean is the sum over batches at the parameters `start` and the mean before
+    /// it, divided by the number of batches. Nothing of it is trained: the gradients are those of
+    /// the host, whatever device follows the case.
     fn recognise(
         &self,
         data: &Dataset,

@@ -99,7 +99,8 @@ impl Tally {
         }
     }
 
-    /// Counts a case that the reference meets by a fallback: it was refused, and met where a fallback is allowed.
+    /// Counts a case that the reference meets by a fallback: it was refused, and met where a
+    /// fallback is allowed.
     pub(crate) fn add_fallback(&mut self) {
         self.fallbacks += 1;
     }

@@ -1,9 +1,11 @@
-//! Whole training runs: parameters after the first steps and after every epoch, metrics, optimizer state.
+//! Whole training runs: parameters after the first steps and after every epoch, metrics, optimizer
+//! state.
 //!
-//! Lazy runs are met by `Touched`; runs that update every row at every step are met by `Dense` and by `Exact`,
-//! which is the same mathematics; those whose idle steps change nothing by all three. Each runs through the fused and the unfused step of every
-//! model that stands for the graph. On a device that is not the host they are met by what the device has of these, and by the parameters that
-//! the host has after each epoch.
+//! Lazy runs are met by `Touched`; runs that update every row at every step are met by `Dense` and
+//! by `Exact`, which is the same mathematics; those whose idle steps change nothing by all three.
+//! Each runs through the fused and the unfused step of every model that stands for the graph. On a
+//! device that is not the host they are met by what the device has of these, and by the parameters
+//! that the host has after each epoch.
 
 use crate::folder::say;
 use crate::golden::case::{Tensor, cases, id, numbers};
@@ -203,7 +205,8 @@ struct Facts {
     is_fused: bool,
 }
 
-/// A model in training, whichever it is and whatever rule trains it, so that what follows it is compiled once.
+/// A model in training, whichever it is and whatever rule trains it, so that what follows it is
+/// compiled once.
 trait InTraining {
     fn parameters(&self) -> Vec<ParameterRef<'_, f32>>;
 
@@ -268,7 +271,8 @@ struct Followed<'a> {
     one_loop: bool,
     /// How far the device goes.
     epochs: Epochs,
-    /// The parameters, each time they are looked at, on the device that this run is made on, and on the one before it.
+    /// The parameters, each time they are looked at, on the device that this run is made on, and on
+    /// the one before it.
     found: Vec<Vec<f64>>,
     found_before: Vec<Vec<f64>>,
 }

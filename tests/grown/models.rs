@@ -1,4 +1,5 @@
-// Grown out of the operator table: `NNZ_BLESS=1 cargo test -p sparse-macros grown` writes this file.
+// Grown out of the operator table: `NNZ_BLESS=1 cargo test -p sparse-macros grown` writes this
+// file.
 
 grown! {
     grown_0, [x, ones], [d], false {

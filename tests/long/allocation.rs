@@ -383,7 +383,8 @@ fn a_scorer_of_rows_allocates_nothing() {
     assert_eq!(allocations(score_all), 0);
 }
 
-/// Steps of a large batch on several threads, none of which allocates: so many that the slower way, shared or not, is tried again.
+/// Steps of a large batch on several threads, none of which allocates: so many that the slower way,
+/// shared or not, is tried again.
 #[test]
 fn several_threads() {
     if !own_process::is_own("allocation::several_threads") {

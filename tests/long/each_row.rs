@@ -1,5 +1,5 @@
-//! Steps of one row that are made in one call, against the same steps one call each, and steps of large batches on several
-//! threads, against the same on one: every bit is the same.
+//! Steps of one row that are made in one call, against the same steps one call each, and steps of
+//! large batches on several threads, against the same on one: every bit is the same.
 
 use nnz::core::update_rules::{GroupAdaGrad, UpdateRule};
 use nnz::data::{BatchOptions, DataSource, Order, synthetic};
@@ -100,7 +100,8 @@ graph! {
 }
 
 graph! {
-    /// Bags through layers of more elements than a cache has: of larger batches these are kernels' work.
+    /// Bags through layers of more elements than a cache has: of larger batches these are kernels'
+    /// work.
     pub model LargeLayers {
         input x: csr[n, d];
         label y: dense[n, 1];
@@ -309,11 +310,13 @@ fn rows_that_wait_for_idle_steps() {
 /// Rows of data of which half are a batch with enough entries for several threads.
 const MANY_ROWS: u32 = 7000;
 
-/// Features of which many wait for some steps; tables of four columns are larger than what is read as a small one.
+/// Features of which many wait for some steps; tables of four columns are larger than what is read
+/// as a small one.
 const MANY_FEATURES: usize = 70_000;
 
-/// Three epochs of one model on one thread and on some, for one rule: the last steps are tried on one thread, the others shared. Of two threads also
-/// with data that are divided for them, in order and shuffled.
+/// Three epochs of one model on one thread and on some, for one rule: the last steps are tried on
+/// one thread, the others shared. Of two threads also with data that are divided for them, in order
+/// and shuffled.
 macro_rules! on_threads {
     ($model:ident, $rule:expr, $data:expr) => {{
         let run_on = |data: &Dataset<_>, shuffle, parallel| {
@@ -393,8 +396,8 @@ fn several_columns_on_several_threads() {
     on_threads!(Classes, AdaGrad::default(), &classes);
 }
 
-/// Whether `Exact` in one call is what `Dense` is step by step. In some orders of the rows these steps amplify what anything is rounded by: how much
-/// shows in `Dense` from weights a little off.
+/// Whether `Exact` in one call is what `Dense` is step by step. In some orders of the rows these
+/// steps amplify what anything is rounded by: how much shows in `Dense` from weights a little off.
 #[test]
 fn exact_is_dense() {
     const OFF: f64 = 1e-15;

@@ -1,6 +1,8 @@
-//! The fuzz targets without a fuzzer: the kept inputs in `fuzz/corpus`, and some thousand mutations of each.
+//! The fuzz targets without a fuzzer: the kept inputs in `fuzz/corpus`, and some thousand mutations
+//! of each.
 //!
-//! The mutations are the same in every run. One that fails is printed as bytes: keep it in the corpus, with the cause mended.
+//! The mutations are the same in every run. One that fails is printed as bytes: keep it in the
+//! corpus, with the cause mended.
 
 // An input that cannot be read fails the test. The targets are a library elsewhere.
 #![allow(clippy::unwrap_used, unreachable_pub)]

@@ -1,6 +1,8 @@
-//! Tests that compute more than they are compiled: every kernel against an oracle, many steps, files of real data, mutations of bytes.
+//! Tests that compute more than they are compiled: every kernel against an oracle, many steps,
+//! files of real data, mutations of bytes.
 //!
-//! They are a package of their own for the sake of its settings: these alone are optimised, lightly.
+//! They are a package of their own for the sake of its settings: these alone are optimised,
+//! lightly.
 
 // What cannot be made or read fails the test; models are `pub` as users write them.
 #![allow(clippy::unwrap_used, unreachable_pub)]

@@ -1,8 +1,9 @@
-//! The models of the examples on real data, held to results that were computed elsewhere (`README.md` and `reference.json` in the
-//! folder of the data; where another source is named, by it).
+//! The models of the examples on real data, held to results that were computed elsewhere
+//! (`README.md` and `reference.json` in the folder of the data; where another source is named, by
+//! it).
 //!
-//! The folder is `NNZ_DATA` (default `../shared/data` beside the repository); without it every test says `SKIPPED`, or
-//! fails where `NNZ_REQUIRE_DATA=1`.
+//! The folder is `NNZ_DATA` (default `../shared/data` beside the repository); without it every test
+//! says `SKIPPED`, or fails where `NNZ_REQUIRE_DATA=1`.
 
 // What cannot be read fails the test; of an example, `main` is not called, nor what all of them
 // call there.

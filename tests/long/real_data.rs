@@ -1,8 +1,10 @@
-//! Training on real data, against optima and one-pass results that were computed elsewhere (`reference.json` in the
-//! folder of the data: Newton's method in f64, and scikit-learn as a second answer).
+//! Training on real data, against optima and one-pass results that were computed elsewhere
+//! (`reference.json` in the folder of the data: Newton's method in f64, and scikit-learn as a
+//! second answer).
 //!
-//! The folder is `NNZ_DATA` (default `../shared/data` beside the repository); without it every test says `SKIPPED`, or
-//! fails where `NNZ_REQUIRE_DATA=1`. Each takes a few seconds in the test profile.
+//! The folder is `NNZ_DATA` (default `../shared/data` beside the repository); without it every test
+//! says `SKIPPED`, or fails where `NNZ_REQUIRE_DATA=1`. Each takes a few seconds in the test
+//! profile.
 
 // What cannot be read fails the test.
 use crate::folder::{find, say};
@@ -81,7 +83,8 @@ fn features(reference: &Value) -> usize {
     reference["stats"]["cols"].as_u64().unwrap() as usize
 }
 
-/// The reference optimum of a family (`logistic`, `softmax`, `ridge`) for a weight of the penalty, without bias.
+/// The reference optimum of a family (`logistic`, `softmax`, `ridge`) for a weight of the penalty,
+/// without bias.
 fn optimum(reference: &Value, family: &str, l2: f64) -> Value {
     let optima = reference[family].as_array().unwrap();
     let found = optima.iter().find(|optimum| {
@@ -226,7 +229,8 @@ fn read_binary(set: &str, d: usize) -> Option<Dataset<f64>> {
     Some(Dataset::new(data.features().unwrap().clone(), labels.collect()).unwrap())
 }
 
-/// One pass in file order, one row at a time, in `f64`: every digit of the fused step is held to the reference.
+/// One pass in file order, one row at a time, in `f64`: every digit of the fused step is held to
+/// the reference.
 #[test]
 fn one_pass_of_sgd_is_the_reference_to_nine_digits() {
     for set in
@@ -258,7 +262,8 @@ fn one_pass_of_sgd_is_the_reference_to_nine_digits() {
     }
 }
 
-/// The objective after each snapshot's epochs is that of a dense implementation in `f64`, and ends at the optimum.
+/// The objective after each snapshot's epochs is that of a dense implementation in `f64`, and ends
+/// at the optimum.
 #[test]
 fn svrg_is_the_reference_to_nine_digits() {
     // As many snapshots as it takes to a relative suboptimality of 1e-6.
@@ -296,8 +301,9 @@ fn svrg_is_the_reference_to_nine_digits() {
     }
 }
 
-/// At the largest rate that the theory of SVRG knows, 1 / L, on rows of tf-idf. Columns are idle for thousands of steps there: who moves them by
-/// `steps · rate · mean` without the decay in between stalls at a relative suboptimality of 1e-2.
+/// At the largest rate that the theory of SVRG knows, 1 / L, on rows of tf-idf. Columns are idle
+/// for thousands of steps there: who moves them by `steps · rate · mean` without the decay in
+/// between stalls at a relative suboptimality of 1e-2.
 #[test]
 fn exact_catching_up_does_not_stall() {
     let Some(known) = reference("rcv1_small") else { return };

@@ -80,7 +80,8 @@ fn every_committed_operator_page_has_a_family() {
     }
 }
 
-/// The README's table of storage types follows from the operators, and a row of its table of rates is the one that was recorded of the same workload.
+/// The README's table of storage types follows from the operators, and a row of its table of rates
+/// is the one that was recorded of the same workload.
 #[test]
 fn the_tables_of_the_readme_are_up_to_date() {
     let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
@@ -121,7 +122,8 @@ fn the_rust_version_of_the_readme_is_the_declared_one() {
     assert!(readme.contains(&declared), "the README does not say `{declared}`");
 }
 
-/// Links to files of the repository lead to files. Those of rustdoc, which name items, are for rustdoc to check.
+/// Links to files of the repository lead to files. Those of rustdoc, which name items, are for
+/// rustdoc to check.
 #[test]
 fn links_between_files_lead_somewhere() {
     let mut folders = vec![root(), root().join("docs"), root().join("benches")];

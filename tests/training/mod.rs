@@ -100,7 +100,8 @@ fn norms_of_gradients_are_told_and_change_nothing() {
     }
 }
 
-/// Of the batch that was learnt from last, at the parameters that came of it, however many steps are made in a call.
+/// Of the batch that was learnt from last, at the parameters that came of it, however many steps
+/// are made in a call.
 #[test]
 fn gradients_are_those_of_the_last_batch() {
     let data = data();
@@ -263,7 +264,8 @@ fn a_rate_that_is_too_large_is_reported_as_divergence() {
     assert!(error.contains("epoch") && error.contains("batch"), "{error}");
 }
 
-/// The gradients of all parameters are made shorter together: expected by hand from the gradients of the loss.
+/// The gradients of all parameters are made shorter together: expected by hand from the gradients
+/// of the loss.
 #[test]
 fn gradients_are_clipped_by_their_norm_together() {
     use nnz::data::{BatchOptions, Batches, DataSource};
@@ -342,7 +344,8 @@ graph! {
     }
 }
 
-/// A column of a file weighs rows in losses and in metrics, in memory and as a stream; what comes of it is what comes of weights that are given.
+/// A column of a file weighs rows in losses and in metrics, in memory and as a stream; what comes
+/// of it is what comes of weights that are given.
 #[test]
 fn weights_of_a_file() {
     let path = std::env::temp_dir().join(format!("nnz-weights-{}.csv", std::process::id()));
@@ -407,8 +410,8 @@ fn weights_of_rows_and_classes() {
     assert!((score.loss * 3.0 - same.loss * 4.0).abs() < 1e-5);
 }
 
-/// On a shuffled stream as well, whether its rows were counted when it was opened or are when a run begins; and who has read it before does
-/// not matter.
+/// On a shuffled stream as well, whether its rows were counted when it was opened or are when a run
+/// begins; and who has read it before does not matter.
 #[test]
 fn variance_reduction_on_a_stream() {
     use nnz::data::stream::Stream;

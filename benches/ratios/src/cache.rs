@@ -1,4 +1,5 @@
-//! A binary file of data, read with all its checks, against the least that a mapped one costs: its bytes put together, and nothing checked.
+//! A binary file of data, read with all its checks, against the least that a mapped one costs: its
+//! bytes put together, and nothing checked.
 
 use crate::data::Data;
 use crate::workload::{Error, Named, Workload};

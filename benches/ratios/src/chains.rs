@@ -1,5 +1,6 @@
-//! Five element-wise operators, of which the compiler makes one loop: over dense arrays and over what a csr stores, against that loop by
-//! hand and against the same model with `fuse = off`, a kernel for each operator.
+//! Five element-wise operators, of which the compiler makes one loop: over dense arrays and over
+//! what a csr stores, against that loop by hand and against the same model with `fuse = off`, a
+//! kernel for each operator.
 
 #[macro_use]
 #[path = "../../../tests/twins/mod.rs"]

@@ -1,4 +1,5 @@
-//! Two clocks: of this thread's processor, which a neighbour who wants it too disturbs less, and of the wall.
+//! Two clocks: of this thread's processor, which a neighbour who wants it too disturbs less, and of
+//! the wall.
 
 use std::time::Instant;
 

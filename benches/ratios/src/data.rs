@@ -71,7 +71,8 @@ impl Data {
 }
 
 impl Data {
-    /// Stories of 20 classes, made when first asked for: 16,000 × 62,061, 80 to 130 entries a row. A label follows from the columns.
+    /// Stories of 20 classes, made when first asked for: 16,000 × 62,061, 80 to 130 entries a row.
+    /// A label follows from the columns.
     pub fn news(&self) -> Result<&Dataset, Error> {
         if self.news.get().is_none() {
             let x = stories(3, 16_000, 62_061, 80..131)?;

@@ -1,4 +1,5 @@
-//! Ours against the best loop by hand over the same arrays, and against what others offer for the same work.
+//! Ours against the best loop by hand over the same arrays, and against what others offer for the
+//! same work.
 //!
 //! ```text
 //! cargo bench --manifest-path benches/ratios/Cargo.toml [-- FILTER… [ROUNDS]]
@@ -6,11 +7,13 @@
 //! cargo bench --manifest-path benches/ratios/Cargo.toml -- --problems FOLDER
 //! ```
 //!
-//! The first prints one table, the second makes those of `benches/RESULTS.md` anew, by the commands that stand above them; of one section, if
-//! a part of its heading is given, and the third writes the data of variance reduction, for `benches/peers/variance_reduction.py`. A workload is measured if its name contains every filter, and no `not:FILTER`. In each round its contestants take turns
-//! in one process, in an order that changes, and that every other round reverses; rates are medians over the rounds, and ratios over pairs of
-//! rounds, each of the time of both.
-//! A family of workloads is a file with a function `workloads`, which is listed here.
+//! The first prints one table, the second makes those of `benches/RESULTS.md` anew, by the commands
+//! that stand above them; of one section, if a part of its heading is given, and the third writes
+//! the data of variance reduction, for `benches/peers/variance_reduction.py`. A workload is
+//! measured if its name contains every filter, and no `not:FILTER`. In each round its contestants
+//! take turns in one process, in an order that changes, and that every other round reverses; rates
+//! are medians over the rounds, and ratios over pairs of rounds, each of the time of both. A family
+//! of workloads is a file with a function `workloads`, which is listed here.
 
 mod cache;
 mod chains;

@@ -1,4 +1,5 @@
-//! Scoring the log of clicks by a predictor whose table is mapped from its file, against a loop by hand over the same weights.
+//! Scoring the log of clicks by a predictor whose table is mapped from its file, against a loop by
+//! hand over the same weights.
 
 use crate::data::Data;
 use crate::workload::{Error, Named, Workload};

@@ -1,4 +1,5 @@
-//! Writes what was measured into the page that says how: below each command of `RESULTS.md`, the table that it prints.
+//! Writes what was measured into the page that says how: below each command of `RESULTS.md`, the
+//! table that it prints.
 
 use crate::workload::{Error, HEADER};
 use std::path::Path;
@@ -30,8 +31,9 @@ impl Arguments {
     }
 }
 
-/// Runs the commands of the page whose section `chosen` is in, by its heading, and replaces their tables. A section's commands stand in one
-/// block; their rows become one table. A table of which a workload failed stays as it was.
+/// Runs the commands of the page whose section `chosen` is in, by its heading, and replaces their
+/// tables. A section's commands stand in one block; their rows become one table. A table of which a
+/// workload failed stays as it was.
 pub fn record(
     page: &Path,
     chosen: &str,

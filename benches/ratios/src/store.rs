@@ -1,4 +1,5 @@
-//! Rows pulled from a store and gradients pushed to it, by one worker and by two, against a loop by hand over one table.
+//! Rows pulled from a store and gradients pushed to it, by one worker and by two, against a loop by
+//! hand over one table.
 
 use crate::data::Random;
 use crate::workload::{Error, Named, Workload};

@@ -1,5 +1,5 @@
-//! An epoch over a file that is read anew, in a buffer of a quarter of its size, against the same file read whole before the epoch, and the memory that
-//! either takes.
+//! An epoch over a file that is read anew, in a buffer of a quarter of its size, against the same
+//! file read whole before the epoch, and the memory that either takes.
 
 use crate::data::Data;
 use crate::workload::{Error, Named, Workload};
@@ -73,7 +73,8 @@ fn anew(data: &Data) -> Named<'_> {
     })
 }
 
-/// An epoch after the first, of a table whose columns are hashed, by a stream that keeps what it has parsed.
+/// An epoch after the first, of a table whose columns are hashed, by a stream that keeps what it
+/// has parsed.
 fn parsed_once(data: &Data) -> Named<'_> {
     Named::new("stream csv of clicks, a later epoch", move || {
         let (text, bytes, format) = table(data)?;
@@ -126,7 +127,8 @@ fn epoch<S: DataSource<f32>>(data: &S) -> Result<f64, Error> {
     Ok(report.last().ok_or("there was an epoch")?.loss)
 }
 
-/// The bytes by which the memory of this process grows at the most while something is done; 0 where the system does not tell.
+/// The bytes by which the memory of this process grows at the most while something is done; 0 where
+/// the system does not tell.
 fn added_memory(work: &dyn Fn() -> Result<f64, Error>) -> Result<usize, Error> {
     // From here on the peak is counted.
     if fs::write("/proc/self/clear_refs", "5").is_err() {

@@ -5,8 +5,9 @@ use crate::data::Random;
 
 pub type Error = Box<dyn std::error::Error>;
 
-/// The head of the table that [`Named::measure`] gives the rows of. The ratio is the second contestant's time over ours, and
-/// so is the number in brackets behind each of the others: above 1 ours is faster.
+/// The head of the table that [`Named::measure`] gives the rows of. The ratio is the second
+/// contestant's time over ours, and so is the number in brackets behind each of the others: above 1
+/// ours is faster.
 pub const HEADER: &str = "\
 | workload | unit | ours | against | its rate | ratio | others |
 |---|---|---|---|---|---|---|";
@@ -90,7 +91,8 @@ impl<'a> Workload<'a> {
         self
     }
 
-    /// Shows the last result of each contestant in brackets behind its rate, by this name: where they may not be the same.
+    /// Shows the last result of each contestant in brackets behind its rate, by this name: where
+    /// they may not be the same.
     pub fn showing(mut self, result: &'static str) -> Self {
         self.result = Some(result);
         self
@@ -115,9 +117,9 @@ impl<'a> Workload<'a> {
         self
     }
 
-    /// One more contestant: the first is ours, the second what it is measured against, any others are shown beside.
-    /// `run` does the work once; `result` is some number that all must agree on, whose cost is not measured
-    /// ([`fingerprint`], or a loss).
+    /// One more contestant: the first is ours, the second what it is measured against, any others
+    /// are shown beside. `run` does the work once; `result` is some number that all must agree on,
+    /// whose cost is not measured ([`fingerprint`], or a loss).
     pub fn contestant<S: 'a>(
         mut self,
         name: &'static str,

@@ -12,17 +12,19 @@ use std::path::PathBuf;
 
 /// Trains a model on a file of text, in memory or streamed.
 ///
-/// Each epoch is told by its progressive loss: the mean of the losses of its samples before the model learnt from them, which costs nothing.
-/// With --objective a pass over the training data after each epoch computes the objective as well: the mean loss over the training rows plus
-/// l1 · |w|₁ + (l2 / 2) · |w|², over all parameters but biases.
-/// Not in it are the penalties of ftrl, which are of all steps together, and decay beside an adaptive step, as of adamw, adagrad and adadelta,
-/// which minimises no such sum. The squared error counts half.
+/// Each epoch is told by its progressive loss: the mean of the losses of its samples before the
+/// model learnt from them, which costs nothing. With --objective a pass over the training data
+/// after each epoch computes the objective as well: the mean loss over the training rows plus
+/// l1 · |w|₁ + (l2 / 2) · |w|², over all parameters but biases. Not in it are the penalties of
+/// ftrl, which are of all steps together, and decay beside an adaptive step, as of adamw, adagrad
+/// and adadelta, which minimises no such sum. The squared error counts half.
 ///
-/// With --json, one object a line and epoch: epoch, progressive_loss, seconds, samples_per_s; with --objective, objective and train_loss; with --test,
-/// test_loss (without penalty), test_accuracy and test_auc (softmax: no test_auc; models of numbers: test_rmse alone).
-/// A run that is resumed prints the epochs that it makes.
-/// On the error stream, a line says of each file what it was read as, and a warning where the loss is above that of the best constant.
-/// `seconds` is that epoch's training alone, without reading and evaluating.
+/// With --json, one object a line and epoch: epoch, progressive_loss, seconds, samples_per_s; with
+/// --objective, objective and train_loss; with --test, test_loss (without penalty), test_accuracy
+/// and test_auc (softmax: no test_auc; models of numbers: test_rmse alone). A run that is resumed
+/// prints the epochs that it makes. On the error stream, a line says of each file what it was read
+/// as, and a warning where the loss is above that of the best constant. `seconds` is that epoch's
+/// training alone, without reading and evaluating.
 #[derive(Debug, Parser)]
 #[command(name = "train")]
 pub(crate) struct Arguments {
@@ -40,7 +42,8 @@ pub(crate) struct Arguments {
     /// The number of features, if not the largest column of the data.
     #[arg(long)]
     pub(crate) features: Option<usize>,
-    /// The update rule; svrg and saga have the hyperparameters of sgd, svrg also --set update_freq=2. saga is for models of sums of columns.
+    /// The update rule; svrg and saga have the hyperparameters of sgd, svrg also --set
+    /// update_freq=2. saga is for models of sums of columns.
     #[arg(long, value_parser = PossibleValuesParser::new(optimizer::names()), default_value = "sgd")]
     pub(crate) optimizer: String,
     /// A hyperparameter of the update rule by its name, as the flags below: --set epsilon=1e-6.
@@ -52,7 +55,8 @@ pub(crate) struct Arguments {
     /// The flags of a schedule or a kind of models that were given.
     #[arg(skip)]
     special: Vec<&'static str>,
-    /// The largest norm of the gradient of a step, of all parameters together; a longer one is made shorter.
+    /// The largest norm of the gradient of a step, of all parameters together; a longer one is made
+    /// shorter.
     #[arg(long, value_name = "NORM")]
     pub(crate) clip_norm: Option<f64>,
     /// How the step size changes.
@@ -79,8 +83,8 @@ pub(crate) struct Arguments {
     /// The steps in which the step size rises to its first value, before the schedule.
     #[arg(long, default_value_t = 0)]
     pub(crate) warm_up: u64,
-    /// How rows that a batch does not touch are updated. Decay that running means see (adam with --weight-decay) has no exact form, lamb takes
-    /// dense alone.
+    /// How rows that a batch does not touch are updated. Decay that running means see (adam with
+    /// --weight-decay) has no exact form, lamb takes dense alone.
     #[arg(long, value_enum, default_value = "exact")]
     pub(crate) lazy_update: Lazy,
     /// Leave the bias, the parameter `b`, at 0.
@@ -92,7 +96,8 @@ pub(crate) struct Arguments {
     /// Rows of a batch.
     #[arg(long, default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) batch_size: usize,
-    /// Keep the data in memory once more, divided among --threads, so that each reads its own in steps of large batches; results are the same.
+    /// Keep the data in memory once more, divided among --threads, so that each reads its own in
+    /// steps of large batches; results are the same.
     #[arg(long, requires = "threads", conflicts_with = "stream")]
     pub(crate) divide: bool,
     /// Passes over the data.
@@ -110,7 +115,8 @@ pub(crate) struct Arguments {
     /// Where to save the model (safetensors); of ratings with their ids.
     #[arg(long)]
     pub(crate) save: Option<PathBuf>,
-    /// Keep the run in this file after every epoch, and at its end: with --resume it goes on from there, if it was killed or for more --epochs.
+    /// Keep the run in this file after every epoch, and at its end: with --resume it goes on from
+    /// there, if it was killed or for more --epochs.
     #[arg(long, value_name = "FILE")]
     pub(crate) checkpoint: Option<PathBuf>,
     /// Keep it after every so many epochs instead.
@@ -119,18 +125,21 @@ pub(crate) struct Arguments {
     /// Keep it after every so many batches of an epoch as well.
     #[arg(long, value_name = "BATCHES", requires = "checkpoint", value_parser = value_parser!(u64).range(1..))]
     pub(crate) checkpoint_batches: Option<u64>,
-    /// Go on with the run that --checkpoint has kept: the model is to the bit that of a run that was not ended.
+    /// Go on with the run that --checkpoint has kept: the model is to the bit that of a run that
+    /// was not ended.
     #[arg(long, requires = "checkpoint")]
     pub(crate) resume: bool,
-    /// End the run after so many epochs in a row that were not better on the test data; --save then writes the best model, whenever there is a
-    /// better one.
+    /// End the run after so many epochs in a row that were not better on the test data; --save then
+    /// writes the best model, whenever there is a better one.
     #[arg(long, value_name = "EPOCHS", requires = "test")]
     pub(crate) patience: Option<u64>,
-    /// Compute the objective and the training loss after every epoch, by a pass over the training data.
+    /// Compute the objective and the training loss after every epoch, by a pass over the training
+    /// data.
     #[arg(long)]
     pub(crate) objective: bool,
-    /// Models of numbers: cut predictions to the range of the labels of the training data, `train`, which of a stream the first epoch finds, or to
-    /// LOW,HIGH; the model's file says so, and `predict` does it. Without, they are what the model computes.
+    /// Models of numbers: cut predictions to the range of the labels of the training data, `train`,
+    /// which of a stream the first epoch finds, or to LOW,HIGH; the model's file says so, and
+    /// `predict` does it. Without, they are what the model computes.
     #[arg(long, value_name = "train|LOW,HIGH", value_parser = clip, allow_hyphen_values = true)]
     pub(crate) clip_predictions: Option<Clip>,
     /// What --patience looks at; loss if not said.
@@ -203,7 +212,8 @@ impl Arguments {
         Ok(arguments)
     }
 
-    /// Refuses what would be said in vain of this schedule or this model, and a schedule that lacks what makes it one.
+    /// Refuses what would be said in vain of this schedule or this model, and a schedule that lacks
+    /// what makes it one.
     pub(crate) fn check(&self) -> Result<(), String> {
         let schedule = self.schedule;
         for (flag, kinds) in OF_SCHEDULES {

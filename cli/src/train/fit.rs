@@ -76,7 +76,8 @@ pub(crate) struct Run<'a> {
     pub(crate) output: &'a Output,
 }
 
-/// Lines on the standard output. Where they cannot be written, training goes on: the model is not lost with them.
+/// Lines on the standard output. Where they cannot be written, training goes on: the model is not
+/// lost with them.
 #[derive(Debug, Default)]
 pub(crate) struct Output(RefCell<Option<io::Error>>);
 
@@ -137,7 +138,8 @@ impl Run<'_> {
     }
 }
 
-/// Training with the rule that the command line names: all that is compiled for each pair of a model and a rule.
+/// Training with the rule that the command line names: all that is compiled for each pair of a
+/// model and a rule.
 struct Fit<'a, M> {
     run: Run<'a>,
     model: M,
@@ -242,7 +244,8 @@ impl Evaluation<f32> for Evaluated<'_> {
     }
 }
 
-/// The penalty of all parameters that the rule shrinks: it costs what their rows do that were written.
+/// The penalty of all parameters that the rule shrinks: it costs what their rows do that were
+/// written.
 fn penalty_of<M: Model<Element = f32>>(model: &M, penalty: Penalty) -> f64 {
     let specs = ParameterSpec::of_model(model);
     let parameters = model.parameters().into_iter().zip(specs);
@@ -285,8 +288,8 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Says once that a constant is better than what was learnt. The first of several epochs may be worse, as its samples are predicted before
-    /// anything is learnt: but not twice as much.
+    /// Says once that a constant is better than what was learnt. The first of several epochs may be
+    /// worse, as its samples are predicted before anything is learnt: but not twice as much.
     fn warn(&mut self, report: &EpochReport, loss: f64, what: &str) {
         let Some(constant) = self.constant_loss.filter(|_| !self.is_warned) else { return };
         let is_early = report.epoch == 0 && report.epochs > 1;

@@ -1,9 +1,12 @@
-//! `nnz train`: the models of the examples on files of text, in memory or streamed, under any update rule.
+//! `nnz train`: the models of the examples on files of text, in memory or streamed, under any
+//! update rule.
 //!
 //! ```text
 //! cargo run --release -p nnz-cli -- train --model logistic --data a9a.gz --test a9a.t.gz --l2 1e-4
-//! cargo run --release -p nnz-cli -- train --model logistic --data clicks.tsv --hash-bits 22 --stream 268435456 --threads 4
-//! cargo run --release -p nnz-cli -- train --model logistic --data clicks.tsv --hash-bits 22 --batch-size 8192 --threads 4 --divide
+//! cargo run --release -p nnz-cli -- train --model logistic --data clicks.tsv --hash-bits 22 \
+//!     --stream 268435456 --threads 4
+//! cargo run --release -p nnz-cli -- train --model logistic --data clicks.tsv --hash-bits 22 \
+//!     --batch-size 8192 --threads 4 --divide
 //! ```
 //!
 //! `nnz predict` writes the outputs of a model that was saved, `nnz inspect` shows it.

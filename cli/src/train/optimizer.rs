@@ -91,7 +91,8 @@ pub(crate) fn configured<R: UpdateRule>(mut rule: R, arguments: &Arguments) -> R
     Ok(rule)
 }
 
-/// The names of the rules: those of the library, and those that correct the gradients that SGD gets.
+/// The names of the rules: those of the library, and those that correct the gradients that SGD
+/// gets.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     NAMES.iter().copied().chain([Svrg::<Sgd>::NAME, Saga::<Sgd>::NAME])
 }
@@ -117,7 +118,8 @@ pub(crate) fn check(arguments: &Arguments) -> Result<Result<(), Failure>, Unknow
     with(&arguments.optimizer, Check(arguments))
 }
 
-/// The penalties that a rule applies at every step, as the objective counts them beside the mean loss.
+/// The penalties that a rule applies at every step, as the objective counts them beside the mean
+/// loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Penalty {
     l1: f64,
@@ -125,8 +127,8 @@ pub(crate) struct Penalty {
 }
 
 impl Penalty {
-    /// That of a rule. One without weight decay (FTRL) penalises all steps together, and not each; one whose decay is beside an adaptive
-    /// step (AdamW) minimises no sum of a loss and a penalty.
+    /// That of a rule. One without weight decay (FTRL) penalises all steps together, and not each;
+    /// one whose decay is beside an adaptive step (AdamW) minimises no sum of a loss and a penalty.
     pub(crate) fn of<R: UpdateRule>(rule: &R) -> Penalty {
         let mut rule = rule.clone();
         match value(&mut rule, "weight_decay") {
@@ -147,7 +149,8 @@ impl Penalty {
     }
 }
 
-/// Whether a rule with weight decay minimises the loss plus the penalty: its step stays where their gradients cancel.
+/// Whether a rule with weight decay minimises the loss plus the penalty: its step stays where their
+/// gradients cancel.
 fn is_minimised<R: UpdateRule>(rule: &R) -> bool {
     const WEIGHT: f64 = 3.0;
     let mut rule = rule.clone();

@@ -5,9 +5,9 @@
 //! table therefore starts with the same rows. A part of a table on another machine is filled there,
 //! and a row can be made when it is first read.
 //!
-//! The bits come from SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014), used
-//! as a counter: each row is one generator whose starting state is a hash of seed, parameter and row, and its k-th output
-//! is computed without the ones before.
+//! The bits come from SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
+//! generators", 2014), used as a counter: each row is one generator whose starting state is a hash
+//! of seed, parameter and row, and its k-th output is computed without the ones before.
 
 use crate::parameter_memory::Table;
 use rayon::prelude::*;

@@ -135,8 +135,8 @@ impl<T: Float> Values<'_, T> {
     }
 }
 
-/// Computes outputs, losses and gradients. `inputs` has an array for each input, label and parameter; a dense array for a
-/// value declared `row_sparse` is read as a table of all rows.
+/// Computes outputs, losses and gradients. `inputs` has an array for each input, label and
+/// parameter; a dense array for a value declared `row_sparse` is read as a table of all rows.
 ///
 /// # Errors
 ///

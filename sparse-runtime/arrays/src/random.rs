@@ -35,7 +35,8 @@ pub(crate) fn below(generator: &mut impl Rng, bound: u64) -> u64 {
     ((u128::from(generator.next_u64()) * u128::from(bound)) >> 64) as u64
 }
 
-/// A number below each of two bounds, which are not 0, without a bias (Brackett-Rozinsky and Lemire, "Batched ranged random integer generation", 2024).
+/// A number below each of two bounds, which are not 0, without a bias (Brackett-Rozinsky and
+/// Lemire, "Batched ranged random integer generation", 2024).
 #[inline]
 fn below_both(generator: &mut impl Rng, bounds: [u32; 2]) -> [u32; 2] {
     let bounds = bounds.map(u64::from);

@@ -35,7 +35,8 @@ impl<'s, E: Element> BoundDense<'s, E> {
     }
 }
 
-/// Finds and checks an array for every declaration, in the order of the declarations. Reads each label once.
+/// Finds and checks an array for every declaration, in the order of the declarations. Reads each
+/// label once.
 pub(super) fn bind<'s, T: Float>(
     data: &'s Dataset<T>,
     inputs: &[InputInfo],

@@ -6,7 +6,8 @@
 //! pieces is not seen; data that was generated again, shuffled, scaled or cut otherwise differs
 //! everywhere.
 //!
-//! It is XXH64 of little-endian bytes: the same on every machine, as long as this file stays as it is.
+//! It is XXH64 of little-endian bytes: the same on every machine, as long as this file stays as it
+//! is.
 
 use super::blocks::io_error;
 use super::hashing::xxh64;

@@ -22,7 +22,8 @@ use sparse_core::element::{Element, Float, Stored};
 /// let x = Csr::from_rows(1000, [vec![(70, 1.0f32), (900, 2.0)], vec![(900, 3.0)]])?;
 /// let data = Dataset::new(x, vec![1.0, 0.0])?;
 /// let order = FrequencyOrder::of(&data)?;
-/// assert_eq!([900, 70, 0, 999].map(|old| order.column(old)), [Some(0), Some(1), Some(2), Some(999)]);
+/// let new = [900, 70, 0, 999].map(|old| order.column(old));
+/// assert_eq!(new, [Some(0), Some(1), Some(2), Some(999)]);
 /// let data = order.reorder(data)?;
 /// assert_eq!(data.features().map(|x| x.values()), Some(&[2.0, 1.0, 3.0][..]));
 /// # Ok::<(), sparse_runtime::Error>(())
@@ -93,7 +94,8 @@ impl FrequencyOrder {
     ///
     /// # Errors
     ///
-    /// [`DataError::NoInput`] if no input is csr, [`DataError::OrderWidth`] if it has another width.
+    /// [`DataError::NoInput`] if no input is csr, [`DataError::OrderWidth`] if it has another
+    /// width.
     pub fn reorder<T: Float>(&self, data: Dataset<T>) -> Result<Dataset<T>, DataError> {
         let values = match data.csr_input() {
             Some(ColumnValues::Csr(x)) => ColumnValues::Csr(self.reorder_csr(x)?),

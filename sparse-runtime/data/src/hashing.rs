@@ -4,7 +4,8 @@
 //! among `2^b` is the low `b` bits; bit 63 is the sign, if signs are used. Tables that were trained
 //! on hashed data stay valid as long as seed, names and `b` stay.
 //!
-//! Source of the algorithm: Y. Collet, *xxHash fast digest algorithm*, `doc/xxhash_spec.md` of github.com/Cyan4973/xxHash.
+//! Source of the algorithm: Y. Collet, *xxHash fast digest algorithm*, `doc/xxhash_spec.md` of
+//! github.com/Cyan4973/xxHash.
 
 use super::DataError;
 

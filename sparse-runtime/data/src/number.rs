@@ -95,7 +95,8 @@ const ZEROS: u64 = 0x3030_3030_3030_3030;
 /// The bit that digits have, and blanks, line ends, signs, points and `e` do not.
 const BIT_4: u64 = 0x1010_1010_1010_1010;
 
-/// Sets the high bit of the lowest lane above 9. Lanes above that may be wrong: a lane that overflows is itself no digit.
+/// Sets the high bit of the lowest lane above 9. Lanes above that may be wrong: a lane that
+/// overflows is itself no digit.
 #[inline(always)]
 fn others(lanes: u64) -> u64 {
     (lanes.wrapping_add(0x7676_7676_7676_7676) | lanes) & 0x8080_8080_8080_8080
@@ -161,8 +162,8 @@ pub(crate) enum NotANumber {
 
 /// Reads the number at the beginning of `bytes`; returns it and the text after it.
 ///
-/// The grammar is that of `str::parse` without the words: `[+-] digits [. digits] [e [+-] digits]`, with at least
-/// one digit before or after the point.
+/// The grammar is that of `str::parse` without the words: `[+-] digits [. digits] [e [+-] digits]`,
+/// with at least one digit before or after the point.
 #[inline(always)]
 pub(crate) fn number<T: Float>(bytes: &[u8]) -> Result<(T, &[u8]), NotANumber> {
     let (negative, unsigned) = match bytes {

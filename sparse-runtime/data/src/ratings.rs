@@ -21,7 +21,8 @@ use sparse_core::element::Float;
 /// ```
 /// use sparse_runtime::data::{Ratings, TextReader};
 ///
-/// let train = TextReader::new(Ratings::new()).read_bytes("train", b"196::242::3.5\n186::302::3\n")?;
+/// let text = b"196::242::3.5\n186::302::3\n";
+/// let train = TextReader::new(Ratings::new()).read_bytes("train", text)?;
 /// let (users, items) = (train.id_map("user").unwrap(), train.id_map("item").unwrap());
 /// let known = Ratings::new().users(users.clone()).items(items.clone());
 /// let test = TextReader::new(known).read_bytes("test", b"186::242::5\n")?;

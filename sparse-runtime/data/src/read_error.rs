@@ -442,7 +442,8 @@ pub enum Problem {
         /// The columns declared.
         n_cols: usize,
     },
-    /// A skew-symmetric MatrixMarket file gives an entry of the diagonal, which is 0 in such a matrix.
+    /// A skew-symmetric MatrixMarket file gives an entry of the diagonal, which is 0 in such a
+    /// matrix.
     #[error(
         "row {row}, column {row} (counted from one) is not 0, as the diagonal of a skew-symmetric matrix is: leave the entry out, or declare the file `general` with all its entries"
     )]

@@ -10,7 +10,8 @@ use std::path::Path;
 ///
 /// # Errors
 ///
-/// [`ReadError::Io`], [`ReadError::FeatureDisabled`], and [`ReadError::Content`] for the ending `.zst`.
+/// [`ReadError::Io`], [`ReadError::FeatureDisabled`], and [`ReadError::Content`] for the ending
+/// `.zst`.
 pub(super) fn write_text(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,

@@ -64,7 +64,8 @@ impl<T: Float> Dataset<T> {
     ///
     /// let data = Dataset::new(Csr::<f32>::zeros(4, 1), vec![1.0, -1.0, -1.0, -1.0])?;
     /// let data = data.with_class_weights(&ClassWeights::Balanced)?;
-    /// let Some(ColumnValues::Dense(weights)) = data.column("weight").map(|column| column.values()) else {
+    /// let column = data.column("weight").map(|column| column.values());
+    /// let Some(ColumnValues::Dense(weights)) = column else {
     ///     panic!("no weights");
     /// };
     /// assert_eq!(weights.values(), [2.0, 2.0 / 3.0, 2.0 / 3.0, 2.0 / 3.0]);

@@ -38,8 +38,9 @@ impl<R: UpdateRule, T: Float> Lent<'_, R, T> {
         is_plain.then(|| DenseView::table(self.shape, self.table.values()))
     }
 
-    /// [`plain_values`](Self::plain_values) where a kernel reads them as fast as a loop that asks for rows ahead: they fit a cache. It does
-    /// not depend on the number of threads, since a kernel's sums have an order of their own.
+    /// [`plain_values`](Self::plain_values) where a kernel reads them as fast as a loop that asks
+    /// for rows ahead: they fit a cache. It does not depend on the number of threads, since a
+    /// kernel's sums have an order of their own.
     fn near_values(&self) -> Option<DenseView<'_, T>> {
         let is_near = !is_far(self.table.len() * size_of::<T>());
         self.plain_values().filter(|_| is_near)
@@ -59,7 +60,8 @@ impl<R: UpdateRule, T: Float> Lent<'_, R, T> {
 ///
 /// # Errors
 ///
-/// As [`Updater::rows`]; [`ModelError::Extent`] unless the csr is as wide as the parameter has rows.
+/// As [`Updater::rows`]; [`ModelError::Extent`] unless the csr is as wide as the parameter has
+/// rows.
 pub fn product<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>>(
     out: &mut Dense<T>,
     x: CsrView<'_, V>,
@@ -111,7 +113,8 @@ pub fn bags<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>>(
     })
 }
 
-/// `take(table, ids)` and `embedding(ids, table)`: O(elements of the result). An id beyond the table gives NaN.
+/// `take(table, ids)` and `embedding(ids, table)`: O(elements of the result). An id beyond the
+/// table gives NaN.
 ///
 /// # Errors
 ///
@@ -148,7 +151,8 @@ fn check_width<V: Stored>(x: CsrView<'_, V>, n_rows: usize) -> Result<()> {
     Err(ModelError::extent("rows of a parameter", "x", 1, x.n_cols(), n_rows).into())
 }
 
-/// The ids of the row of data whose rows are asked for now: of a batch of one row, of a later batch.
+/// The ids of the row of data whose rows are asked for now: of a batch of one row, of a later
+/// batch.
 #[inline(always)]
 fn ahead<'a, V: Stored, I: ColumnId>(x: CsrView<'a, V>, ids: &'a [I], row: usize) -> &'a [I] {
     match x.n_rows() {
@@ -209,8 +213,8 @@ fn sums<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, K: UpdateKind>(
     });
 }
 
-/// `out += Σ factor(value) · row` over the rows that ids name, in order: some columns after the others, so that their sums stay in
-/// registers.
+/// `out += Σ factor(value) · row` over the rows that ids name, in order: some columns after the
+/// others, so that their sums stay in registers.
 ///
 /// # Safety
 ///

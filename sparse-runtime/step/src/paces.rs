@@ -37,8 +37,8 @@ pub(crate) struct Begun {
 }
 
 impl Paces {
-    /// Chooses for a stage of so much work, in about a quarter of a nanosecond, how many threads are to share it. O(1); allocates where a
-    /// stage is new.
+    /// Chooses for a stage of so much work, in about a quarter of a nanosecond, how many threads
+    /// are to share it. O(1); allocates where a stage is new.
     #[inline]
     pub(crate) fn begin(&mut self, stage: Stage, parallel: Parallel, work: usize) -> Begun {
         match parts_of_work(parallel, work) {
@@ -73,7 +73,8 @@ impl Paces {
 /// What was seen of one stage, in seconds a unit of work.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
-    /// The last steps of the way that is kept, since its last trial; infinite where there were none.
+    /// The last steps of the way that is kept, since its last trial; infinite where there were
+    /// none.
     recent: [f64; 4],
     /// Their [pace](Self::typical) when the other way's trial began.
     kept: f64,
@@ -90,28 +91,32 @@ struct Pace {
 }
 
 impl Pace {
-    /// The steps of a trial. In the first, tables are in the caches of whom they were for before: it does not count, but the mean of the others does.
+    /// The steps of a trial. In the first, tables are in the caches of whom they were for before:
+    /// it does not count, but the mean of the others does.
     const TRIAL: u32 = 3;
 
-    /// The steps before the first trial, which are shared. The first of them touch memory that was not touched before, which would speak for the other
-    /// way.
+    /// The steps before the first trial, which are shared. The first of them touch memory that was
+    /// not touched before, which would speak for the other way.
     const BEGINNING: u32 = 8;
 
-    /// The steps between trials, where the way was changed just now. Few, so that a wrong choice does not last.
+    /// The steps between trials, where the way was changed just now. Few, so that a wrong choice
+    /// does not last.
     const SHORTEST: u32 = 8;
 
-    /// The most that the steps between trials become, twice as many after each that changed nothing: so many that trials are one step in a hundred.
+    /// The most that the steps between trials become, twice as many after each that changed
+    /// nothing: so many that trials are one step in a hundred.
     const LONGEST: u32 = 512;
 
     /// What the other way's time must be of this one's for a change.
     const BETTER: f64 = 0.97;
 
-    /// What the fastest of the last steps must take of the best time of its way for the other one to have its turn at once: then who else uses the
-    /// processor has changed, and what was found before says little.
+    /// What the fastest of the last steps must take of the best time of its way for the other one
+    /// to have its turn at once: then who else uses the processor has changed, and what was found
+    /// before says little.
     const SLOWER: f64 = 1.25;
 
-    /// The steps after a trial in which steps that become slower bring no other one: where processors are now fast and now slow, trials are not to take
-    /// more than one step in ten.
+    /// The steps after a trial in which steps that become slower bring no other one: where
+    /// processors are now fast and now slow, trials are not to take more than one step in ten.
     const SETTLED: u32 = 32;
 
     const NEW: Pace = Pace {
@@ -124,7 +129,8 @@ impl Pace {
         stretch: Self::SHORTEST / 2,
     };
 
-    /// The mean of the last steps without the slowest, which may have waited for the processor, or for memory that others had used before.
+    /// The mean of the last steps without the slowest, which may have waited for the processor, or
+    /// for memory that others had used before.
     fn typical(&self) -> f64 {
         let [a, b, c, d] = self.recent;
         let slowest = a.max(b).max(c).max(d);

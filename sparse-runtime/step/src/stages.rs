@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The runs of neighbouring rows that go through the stages together.
 const MAX_RUNS: usize = 64;
 
-/// How often a thread that keeps to its stage looks for something to do there before it helps others: for longer than a run of a usual batch is at
-/// a stage.
+/// How often a thread that keeps to its stage looks for something to do there before it helps
+/// others: for longer than a run of a usual batch is at a stage.
 const LOOKS: u32 = 1024;
 
 /// How rows go through stages.
@@ -21,14 +21,17 @@ const LOOKS: u32 = 1024;
 pub(crate) struct Order {
     /// How many.
     pub(crate) n_stages: usize,
-    /// Whether a thread does the stages of others only after it has waited for them for a while. What a stage reads is then in the cache of one
-    /// thread, which writes it after the stages; else it would first have to take it from the other's.
+    /// Whether a thread does the stages of others only after it has waited for them for a while.
+    /// What a stage reads is then in the cache of one thread, which writes it after the stages;
+    /// else it would first have to take it from the other's.
     pub(crate) keeps: bool,
 }
 
-/// Makes rows of `out`, `width` elements each, in stages, at most as many as there are parts, on as many threads as these: `stage(number,
-/// part, rows, out)`, in the order of the stages for each row, with a part of that thread. A thread prefers the stage of its own number. The
-/// calling thread takes some rows after the other in order, as soon as all stages are done: `take(rows, out)`.
+/// Makes rows of `out`, `width` elements each, in stages, at most as many as there are parts, on as
+/// many threads as these: `stage(number, part, rows, out)`, in the order of the stages for each
+/// row, with a part of that thread. A thread prefers the stage of its own number. The calling
+/// thread takes some rows after the other in order, as soon as all stages are done:
+/// `take(rows, out)`.
 pub(crate) fn in_stages<P: Send, U: Send>(
     parts: &mut [P],
     order: Order,
@@ -67,9 +70,10 @@ pub(crate) fn in_stages<P: Send, U: Send>(
     );
 }
 
-/// [`in_stages`] by runs of rows, in one copy whatever is done with them. `stage(number, thread, rows)` is called on thread `thread` of `n_threads`. Runs
-/// do not overlap, and each is given to one thread at a time: to the one that has begun a stage until it is done, and once all are to the calling one,
-/// which takes it.
+/// [`in_stages`] by runs of rows, in one copy whatever is done with them.
+/// `stage(number, thread, rows)` is called on thread `thread` of `n_threads`. Runs do not overlap,
+/// and each is given to one thread at a time: to the one that has begun a stage until it is done,
+/// and once all are to the calling one, which takes it.
 fn each_run(
     (n_threads, n_rows): (usize, usize),
     Order { n_stages, keeps }: Order,
@@ -145,7 +149,8 @@ impl Progress {
         }
     }
 
-    /// The next run of a stage, if those before it are done with it. It is the caller's until what comes with it is dropped.
+    /// The next run of a stage, if those before it are done with it. It is the caller's until what
+    /// comes with it is dropped.
     fn begin(&self, stage: usize) -> Option<(usize, Done<'_>)> {
         let next = |run: usize| {
             let is_ready = run < self.n_runs && self.done[run].load(Ordering::Acquire) >= stage;

@@ -1,7 +1,7 @@
 //! The GPU that the tests run on: an emulated one, or with `NNZ_TEST_GPU=1` a real one.
 //!
-//! The emulation is a `libcuda.so` and a `libnvrtc.so` of C++ beside this file, built by g++ and loaded before the
-//! library asks for them; what the library does is the same.
+//! The emulation is a `libcuda.so` and a `libnvrtc.so` of C++ beside this file, built by g++ and
+//! loaded before the library asks for them; what the library does is the same.
 
 use sparse_runtime::device::cuda::Gpu;
 use std::collections::hash_map::DefaultHasher;
@@ -73,8 +73,9 @@ pub(crate) fn leave_out(waits: Wait) {
     }
 }
 
-/// The next kernel of this name that the calling thread launches fails on the emulated GPU, as does the next copy to it by the name `copy`;
-/// by the name `call` that copy is refused, and by the name `graph` the next graph of launches.
+/// The next kernel of this name that the calling thread launches fails on the emulated GPU, as does
+/// the next copy to it by the name `copy`; by the name `call` that copy is refused, and by the name
+/// `graph` the next graph of launches.
 #[allow(dead_code, reason = "the tests of models do")]
 pub(crate) fn fail(name: &CStr) {
     // SAFETY: the function takes a text, which it copies, and gives nothing.

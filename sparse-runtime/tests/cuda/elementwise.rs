@@ -1,4 +1,5 @@
-//! Element-wise functions and reductions: every row of the operator table that is one, against the row's own formula.
+//! Element-wise functions and reductions: every row of the operator table that is one, against the
+//! row's own formula.
 
 use crate::device::gpu;
 use crate::near;
@@ -50,8 +51,8 @@ fn parts(operator: &Operator, formula: &Formula, known: &mut BTreeSet<String>) -
     }
 }
 
-/// Of all operators those whose formulas have a part that none before them has: each is a kernel of its own, which takes a
-/// fifth of a second to compile.
+/// Of all operators those whose formulas have a part that none before them has: each is a kernel of
+/// its own, which takes a fifth of a second to compile.
 fn operators_with_new_parts() -> impl Iterator<Item = &'static Operator> {
     let mut known = BTreeSet::new();
     all().filter(move |operator| match operator.kind {

@@ -1,5 +1,5 @@
-//! Gradients with sparse operands and results: nothing stored, wide rows, equal ids and numbers that are not ordinary, against the kernels of
-//! the CPU.
+//! Gradients with sparse operands and results: nothing stored, wide rows, equal ids and numbers
+//! that are not ordinary, against the kernels of the CPU.
 
 use crate::device::gpu;
 use crate::given::Numbers;
@@ -36,7 +36,8 @@ fn dense(shape: impl Into<Shape>, numbers: &mut Numbers) -> Dense {
     Dense::new(shape, (0..shape.size()).map(|_| numbers.signed() as f32).collect()).unwrap()
 }
 
-/// A matrix that stores each element with a probability of `of_4` quarters, and now and then a zero.
+/// A matrix that stores each element with a probability of `of_4` quarters, and now and then a
+/// zero.
 fn csr([n_rows, n_cols]: [usize; 2], of_4: usize, numbers: &mut Numbers) -> Csr {
     let mut row = || {
         let columns: Vec<usize> = (0..n_cols).filter(|_| numbers.below(4) < of_4).collect();

@@ -9,7 +9,8 @@ use sparse_runtime::formats::Dense;
 use sparse_runtime::kernels::cuda::{CudaContext, Labels, LossFunction, LossOperands, loss};
 use sparse_runtime::kernels::{Array, Context, call_kernel};
 
-/// Scores and labels of several rows, of which some are at margins and bounds, and a weight for each row.
+/// Scores and labels of several rows, of which some are at margins and bounds, and a weight for
+/// each row.
 fn operands(n_rows: usize) -> [Dense<f64>; 3] {
     let numbers = |shape: [usize; 2], bound: usize| {
         let values = (0..shape[0] * shape[1]).map(|at| (at * 37 % bound) as f64 / 4.0 - 2.0);

@@ -1,4 +1,5 @@
-//! The CUDA device. Kernels are the library's own text and run on a GPU that is emulated (see `device.rs`), or real.
+//! The CUDA device. Kernels are the library's own text and run on a GPU that is emulated (see
+//! `device.rs`), or real.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

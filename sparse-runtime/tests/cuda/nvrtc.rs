@@ -13,8 +13,9 @@ fn numbers<'a>(log: &'a str, before: &str, after: &str) -> impl Iterator<Item = 
     })
 }
 
-/// Compiles for each architecture, prints the most registers of each file, and refuses spills and warnings. Only without the emulation
-/// in the same process, so by itself: `cargo test … --test cuda -- --ignored`.
+/// Compiles for each architecture, prints the most registers of each file, and refuses spills and
+/// warnings. Only without the emulation in the same process, so by itself:
+/// `cargo test … --test cuda -- --ignored`.
 #[test]
 #[ignore = "needs libnvrtc on the library path"]
 fn every_kernel_compiles_without_spills() {

@@ -1,5 +1,5 @@
-//! Elements in order, positions and counts: ties, numbers that are not ordinary, and rows of more elements than a block takes, against the
-//! kernels of the CPU, bit by bit.
+//! Elements in order, positions and counts: ties, numbers that are not ordinary, and rows of more
+//! elements than a block takes, against the kernels of the CPU, bit by bit.
 
 use crate::device::gpu;
 use sparse_core::element::Unit;
@@ -12,7 +12,8 @@ use sparse_runtime::formats::{Csr, Dense, Ids, RowSparse, RowSparseView, Shape};
 use sparse_runtime::kernels::cuda::{CudaContext, GpuFloat};
 use sparse_runtime::kernels::{Array, Context, Kernels, Operand, call_kernel, cuda};
 
-/// Few different numbers, so that most are tied, and each of those that are compared in a way of their own.
+/// Few different numbers, so that most are tied, and each of those that are compared in a way of
+/// their own.
 fn tied<T: GpuFloat>(count: usize) -> Vec<T> {
     const NUMBERS: [f64; 11] =
         [1.5, 0.0, -0.0, f64::NAN, 2.0, f64::INFINITY, -1.0, f64::NEG_INFINITY, 1.5, 0.25, -3.0];
@@ -162,7 +163,8 @@ fn positions_of_dense_arrays() -> Result<(), CudaError> {
     Ok(())
 }
 
-/// Matrices of all negative, all positive and tied numbers: what is not stored wins, loses and is tied.
+/// Matrices of all negative, all positive and tied numbers: what is not stored wins, loses and is
+/// tied.
 fn matrices() -> Vec<Csr> {
     let matrix = |n_cols: usize, rows: &[&[usize]], value: fn(usize) -> f32| {
         let mut entry = 0;

@@ -134,7 +134,8 @@ fn patterns_are_ones() -> Result<(), CudaError> {
     Ok(())
 }
 
-/// A matrix that a view promises to be canonical and is not: the driver finds out, and the error names the kernel.
+/// A matrix that a view promises to be canonical and is not: the driver finds out, and the error
+/// names the kernel.
 #[test]
 fn a_failing_kernel_is_named_when_its_result_is_asked_for() -> Result<(), CudaError> {
     let gpu = gpu();
@@ -153,7 +154,8 @@ fn a_failing_kernel_is_named_when_its_result_is_asked_for() -> Result<(), CudaEr
     Ok(())
 }
 
-/// What was asked for after a failure is not done, and the GPU goes on after a failure that did not reach it.
+/// What was asked for after a failure is not done, and the GPU goes on after a failure that did not
+/// reach it.
 #[test]
 fn operands_on_another_gpu_are_refused() -> Result<(), CudaError> {
     let (gpu, other) = (gpu(), gpu());

@@ -1,7 +1,8 @@
-//! Every rule of the operator table that is marked `on_gpu`, on adversarial patterns, against the kernel of the CPU.
+//! Every rule of the operator table that is marked `on_gpu`, on adversarial patterns, against the
+//! kernel of the CPU.
 //!
-//! Operators that are a formula have one kernel for all of them, which `elementwise.rs` and `losses.rs` hold to formulas; of those with sparse
-//! operands the first of each family is here.
+//! Operators that are a formula have one kernel for all of them, which `elementwise.rs` and
+//! `losses.rs` hold to formulas; of those with sparse operands the first of each family is here.
 
 use crate::applications::{Application, applications, classes, numbers};
 use crate::device::gpu;
@@ -17,7 +18,8 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::mem::discriminant;
 
-/// At most so many shapes and attributes of a rule: a launch in the emulation takes a fraction of a millisecond.
+/// At most so many shapes and attributes of a rule: a launch in the emulation takes a fraction of a
+/// millisecond.
 const MOST: usize = 2;
 
 #[test]

@@ -26,7 +26,8 @@ fn initial<T: GpuFloat>(width: usize) -> Table<T> {
     Table::from_values(width, &values)
 }
 
-/// The gradient of step `t`: of one or two rows, in some steps of none, one of which only the last steps have.
+/// The gradient of step `t`: of one or two rows, in some steps of none, one of which only the last
+/// steps have.
 fn gradient<T: GpuFloat>(t: usize, width: usize, n_steps: usize) -> RowSparse<T> {
     let mut rows = match t % 7 {
         6 => vec![],
@@ -86,8 +87,8 @@ impl<T: GpuFloat> There<T> {
     }
 }
 
-/// Weights and states at the end of some steps, of which there are those of `moves` after which the table comes back to the host and goes there
-/// again.
+/// Weights and states at the end of some steps, of which there are those of `moves` after which the
+/// table comes back to the host and goes there again.
 fn on_gpu<R: UpdateRule, T: GpuFloat>(
     rule: &R,
     kind: &str,
@@ -133,7 +134,8 @@ fn values<R: UpdateRule, T: GpuFloat>(updater: &Updater<R, T>, table: &Table<T>)
     table.values().iter().copied().chain(states.iter().flat_map(StateBlock::values)).collect()
 }
 
-/// Settings that a rule has, of penalties and momentum; none of a rule whose rows a GPU cannot catch up with.
+/// Settings that a rule has, of penalties and momentum; none of a rule whose rows a GPU cannot
+/// catch up with.
 fn settings<R: UpdateRule>(rule: &R) -> Vec<R> {
     let mut rules = Vec::new();
     if rule.check().is_ok() && updater::<R, f32>(rule, 1).check_for_gpu().is_err() {
@@ -162,7 +164,8 @@ fn settings<R: UpdateRule>(rule: &R) -> Vec<R> {
     rules
 }
 
-/// As on the CPU, up to `tolerance` of the largest value, and the same bits again where the table has moved.
+/// As on the CPU, up to `tolerance` of the largest value, and the same bits again where the table
+/// has moved.
 struct AsOnCpu;
 
 impl RuleVisitor for AsOnCpu {
@@ -208,7 +211,8 @@ fn rows_are_caught_up_with_as_on_the_cpu_by_every_rule() {
     }
 }
 
-/// A table is settled as a whole before it has waited for more steps than a GPU counts, and one that has waited longer is not taken there.
+/// A table is settled as a whole before it has waited for more steps than a GPU counts, and one
+/// that has waited longer is not taken there.
 #[test]
 fn the_steps_that_rows_wait_for_have_a_bound() {
     const MOST: u64 = (1 << 20) - 1;

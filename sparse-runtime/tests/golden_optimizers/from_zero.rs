@@ -1,5 +1,6 @@
-//! FTRL as it was recorded: the states of a weight start at zero whatever the weight is, so that its first step forgets it. This library's rule starts
-//! from the states that give the weight; but for the start, steps are the same.
+//! FTRL as it was recorded: the states of a weight start at zero whatever the weight is, so that
+//! its first step forgets it. This library's rule starts from the states that give the weight; but
+//! for the start, steps are the same.
 
 use sparse_core::element::Float;
 use sparse_core::update_rules::{
@@ -72,7 +73,8 @@ impl<T: Float> Step<T> for FromZeroStep<T> {
         self.0.numbers()
     }
 
-    /// A step without a gradient forgets a weight too, which is nothing that later steps could make up for.
+    /// A step without a gradient forgets a weight too, which is nothing that later steps could make
+    /// up for.
     fn idle(&self) -> Idle<()> {
         Idle::Open
     }

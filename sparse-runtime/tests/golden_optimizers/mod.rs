@@ -1,8 +1,10 @@
-//! Recorded steps of update rules: every combination of momentum, weight decay, clipping and rescaling, of dense and
-//! row_sparse weights and gradients, lazy and not; with the feature `cuda` on a GPU too, emulated or real.
+//! Recorded steps of update rules: every combination of momentum, weight decay, clipping and
+//! rescaling, of dense and row_sparse weights and gradients, lazy and not; with the feature `cuda`
+//! on a GPU too, emulated or real.
 //!
-//! The cases are read from the folder that `NNZ_GOLDEN` names (default `../shared/golden` beside the
-//! workspace); without it the tests say that they were skipped, or fail where `NNZ_REQUIRE_DATA=1`.
+//! The cases are read from the folder that `NNZ_GOLDEN` names (default `../shared/golden` beside
+//! the workspace); without it the tests say that they were skipped, or fail where
+//! `NNZ_REQUIRE_DATA=1`.
 
 mod from_zero;
 #[cfg(feature = "cuda")]
@@ -21,7 +23,8 @@ use std::io::Write;
 use std::marker::PhantomData;
 use std::path::PathBuf;
 
-/// Our name of a recorded optimizer, what our hyperparameters are where a case does not say, and our names of its own.
+/// Our name of a recorded optimizer, what our hyperparameters are where a case does not say, and
+/// our names of its own.
 struct Translation {
     rule: &'static str,
     defaults: &'static [(&'static str, f64)],
@@ -258,7 +261,8 @@ impl<D: Device> RuleVisitor for Run<'_, D> {
     }
 }
 
-/// Compares all values, or names the first that differs by more than `absolute + relative · |expected|`.
+/// Compares all values, or names the first that differs by more than
+/// `absolute + relative · |expected|`.
 fn compare(
     (absolute, relative): (f32, f32),
     found: &[f32],
@@ -275,14 +279,16 @@ fn compare(
     Ok(())
 }
 
-/// By how much of itself `1 - beta2` is too large in recorded steps of adam, which compute it in f32 (4.7e-5 for 0.999). The
-/// second state has it as a factor, the length of a step its root as a divisor. Ours is computed in f64.
+/// By how much of itself `1 - beta2` is too large in recorded steps of adam, which compute it in
+/// f32 (4.7e-5 for 0.999). The second state has it as a factor, the length of a step its root as a
+/// divisor. Ours is computed in f64.
 fn excess_of_adam(case: &Value) -> f64 {
     let beta2 = case["hyper"]["beta2"].as_f64().unwrap_or(0.999);
     (f64::from(1.0 - beta2 as f32) / (1.0 - beta2) - 1.0).abs()
 }
 
-/// Our states as the reference keeps them: instead of the last change of a weight, dcasgd keeps the weight before it.
+/// Our states as the reference keeps them: instead of the last change of a weight, dcasgd keeps the
+/// weight before it.
 fn as_recorded(case: &Value, weights: &[f32], mut states: Vec<Vec<f32>>) -> Vec<Vec<f32>> {
     if case["optimizer"] == "dcasgd" {
         let changes = states.iter_mut().flat_map(|state| state.iter_mut().zip(weights));
@@ -291,8 +297,8 @@ fn as_recorded(case: &Value, weights: &[f32], mut states: Vec<Vec<f32>>) -> Vec<
     states
 }
 
-/// What sums of recorded steps are rounded by, absolute: those of ftml and nadam are differences of numbers several times as
-/// large as the result.
+/// What sums of recorded steps are rounded by, absolute: those of ftml and nadam are differences of
+/// numbers several times as large as the result.
 fn rounding(case: &Value) -> f32 {
     match case["optimizer"].as_str() {
         Some("ftml" | "nadam") => 4e-6,
@@ -300,8 +306,9 @@ fn rounding(case: &Value) -> f32 {
     }
 }
 
-/// Recorded weights or states, without the NaN that the reference makes of 0 / 0: adamax divides by the largest gradient so far also where
-/// that is 0. Here such a weight stays as it was; what becomes of it later is not recorded, so that ours is put in its place.
+/// Recorded weights or states, without the NaN that the reference makes of 0 / 0: adamax divides by
+/// the largest gradient so far also where that is 0. Here such a weight stays as it was; what
+/// becomes of it later is not recorded, so that ours is put in its place.
 fn without_bug(
     case: &Value,
     step: usize,

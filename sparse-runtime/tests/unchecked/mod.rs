@@ -1,5 +1,6 @@
-//! Every loop without bounds checks, on small input, against the same sums done by hand. What each `unsafe` block relies on
-//! is said there; Miri, run as `CONTRIBUTING.md` says, sees whether it holds.
+//! Every loop without bounds checks, on small input, against the same sums done by hand. What each
+//! `unsafe` block relies on is said there; Miri, run as `CONTRIBUTING.md` says, sees whether it
+//! holds.
 
 mod products;
 
@@ -36,7 +37,8 @@ fn initial(n_rows: usize, width: usize) -> Vec<f64> {
     (0..n_rows * width).map(|i| (i % 11) as f64 * 0.25 - 1.0).collect()
 }
 
-/// The rules that take different paths: only adding, with state, without state but more than adding.
+/// The rules that take different paths: only adding, with state, without state but more than
+/// adding.
 fn rules() -> Vec<Sgd> {
     let plain = Sgd { learning_rate: 0.125, ..Sgd::default() };
     let mut rules = vec![plain.clone()];
@@ -47,8 +49,8 @@ fn rules() -> Vec<Sgd> {
     rules
 }
 
-/// One step by the textbook: the gradient of Σ (score - 1)² / 2 over the batch, then the rule on every row, or on those
-/// touched.
+/// One step by the textbook: the gradient of Σ (score - 1)² / 2 over the batch, then the rule on
+/// every row, or on those touched.
 fn by_hand(rule: &Sgd, x: CsrView<'_, f64>, w: &mut [f64], v: &mut [f64], width: usize) -> f64 {
     let mut gradient = vec![0.0; w.len()];
     let mut touched = vec![false; w.len() / width];
@@ -140,8 +142,8 @@ fn fused_steps() {
     }
 }
 
-/// A table that is far from the core is asked for ahead: of 32 MiB, which is enough for any processor. For Miri, to which
-/// no processor says what it has, 1 MiB is.
+/// A table that is far from the core is asked for ahead: of 32 MiB, which is enough for any
+/// processor. For Miri, to which no processor says what it has, 1 MiB is.
 #[test]
 fn fused_steps_of_a_large_table() {
     const N_ROWS: usize = if cfg!(miri) { 1 << 17 } else { 1 << 22 };
@@ -203,7 +205,8 @@ fn as_product(x: CsrView<'_, f64>, named: Named) -> Csr<f64> {
     Csr::from_rows(x.n_cols(), rows).unwrap()
 }
 
-/// A step in three parts, rows read, errors made of them, and terms of the gradient scattered; gives the loss.
+/// A step in three parts, rows read, errors made of them, and terms of the gradient scattered;
+/// gives the loss.
 fn in_parts(
     x: CsrView<'_, f64>,
     named: Named,
@@ -280,7 +283,8 @@ fn rows_gathered_and_scattered() {
     }
 }
 
-/// Steps of one row through what reads one table: each as [`by_hand`] makes it of the same as a product.
+/// Steps of one row through what reads one table: each as [`by_hand`] makes it of the same as a
+/// product.
 fn through_layers<P, const S: usize>(reads: P, as_product: &Csr<f64>)
 where
     P: layers::RowReads<f64, Numbers = [f64; S], Gradients = [f64; S]>,
@@ -344,7 +348,8 @@ fn steps_of_one_row_through_layers() {
     through_layers(layers::Taken::<_, 0, 3> { ids: &ids }, &taken);
 }
 
-/// Of a table that is read twice: by ids that the columns are among, and by those that they are not.
+/// Of a table that is read twice: by ids that the columns are among, and by those that they are
+/// not.
 #[test]
 fn steps_through_layers_that_read_a_table_twice() {
     let x = data();
@@ -370,7 +375,8 @@ fn steps_through_layers_that_read_a_table_twice() {
     }
 }
 
-/// What is read and not updated: of the same table, some of it by another read as well, and of one that is not trained.
+/// What is read and not updated: of the same table, some of it by another read as well, and of one
+/// that is not trained.
 #[test]
 fn steps_through_layers_that_read_what_they_do_not_update() {
     let x = data();

@@ -13,7 +13,8 @@ pub enum ScheduleUnit {
     Epoch,
 }
 
-/// How the learning rate changes: a factor on the rule's own rate, a pure function of the step and the epoch.
+/// How the learning rate changes: a factor on the rule's own rate, a pure function of the step and
+/// the epoch.
 ///
 /// With `t` the number of steps or epochs made before, as `unit` says:
 ///
@@ -21,7 +22,8 @@ pub enum ScheduleUnit {
 /// use sparse_runtime::schedule::{Schedule, ScheduleUnit};
 ///
 /// let halving = Schedule::Step { every: 2, factor: 0.5, unit: ScheduleUnit::Epoch };
-/// assert_eq!((halving.factor(0, 1), halving.factor(0, 2), halving.factor(0, 5)), (1.0, 0.5, 0.25));
+/// let factors = [1, 2, 5].map(|epoch| halving.factor(0, epoch));
+/// assert_eq!(factors, [1.0, 0.5, 0.25]);
 ///
 /// let scaled = Schedule::InverseScaling { decay: 0.1, power: 1.0, unit: ScheduleUnit::Step };
 /// assert_eq!(scaled.factor(10, 0), 0.5);
@@ -53,8 +55,8 @@ pub enum Schedule {
         /// The unit of `t`.
         unit: ScheduleUnit,
     },
-    /// `1 / (1 + decay · t)^power`. With power 1, `decay = learning_rate · λ` is the classical rate for an
-    /// objective of strong convexity λ (Bottou, "Stochastic gradient descent tricks", 2012).
+    /// `1 / (1 + decay · t)^power`. With power 1, `decay = learning_rate · λ` is the classical rate
+    /// for an objective of strong convexity λ (Bottou, "Stochastic gradient descent tricks", 2012).
     InverseScaling {
         /// How fast the rate falls, ≥ 0.
         decay: f64,
@@ -81,8 +83,9 @@ pub enum Schedule {
         /// The unit of `t`.
         unit: ScheduleUnit,
     },
-    /// From 1 to `end` in `total` along half a cosine, `end + (1 - end) · (1 + cos(π t / total)) / 2`, then
-    /// `end` (Loshchilov and Hutter, 2017, without restarts).
+    /// From 1 to `end` in `total` along half a cosine,
+    /// `end + (1 - end) · (1 + cos(π t / total)) / 2`, then `end` (Loshchilov and Hutter, 2017,
+    /// without restarts).
     Cosine {
         /// The time at which `end` is reached, at least 1.
         total: u64,

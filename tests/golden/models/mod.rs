@@ -24,9 +24,11 @@ pub(crate) trait Visit {
 
 /// Models of a kind. A value is one of them with its sizes, its step to be fused or not.
 ///
-/// Parameters are called as they are in the case; inputs and labels are declared in the order of [`columns`](Family::columns).
+/// Parameters are called as they are in the case; inputs and labels are declared in the order of
+/// [`columns`](Family::columns).
 pub(crate) trait Family: Sized + Debug {
-    /// The models that a recorded graph is. Everything about the graph is looked at: one that differs in anything is unknown.
+    /// The models that a recorded graph is. Everything about the graph is looked at: one that
+    /// differs in anything is unknown.
     fn choose(recorded: &Recorded<'_>) -> Result<Vec<Self>, String>;
 
     /// The arrays of data, then the label.

@@ -1,4 +1,5 @@
-//! The recorded models of several tables: factorization machine, matrix factorization, wide and deep; each fused and unfused.
+//! The recorded models of several tables: factorization machine, matrix factorization, wide and
+//! deep; each fused and unfused.
 
 #![allow(unreachable_pub, reason = "`twins` declares models for the roots of tests")]
 
@@ -60,7 +61,8 @@ twins! {
         output score;
     }
 
-    /// A linear model beside two layers, of which the first reads two embeddings and dense features.
+    /// A linear model beside two layers, of which the first reads two embeddings and dense
+    /// features.
     WideDeep, WideDeepUnfused {
         input x: csr[n, d];
         input first: dense<u32>[n];
@@ -132,7 +134,8 @@ fn factors_graph(recorded: &Recorded<'_>) -> Result<String, String> {
     ))
 }
 
-/// The graph of wide and deep as it would be recorded. There ids are columns of a matrix of numbers, and a part of that is a matrix.
+/// The graph of wide and deep as it would be recorded. There ids are columns of a matrix of
+/// numbers, and a part of that is a matrix.
 fn wide_deep_graph(recorded: &Recorded<'_>) -> Result<String, String> {
     let ([n0, k0], [n1, k1]) = (recorded.extents("emb0")?, recorded.extents("emb1")?);
     let ([hidden, _], [classes, _]) = (recorded.extents("fc1_w")?, recorded.extents("fc2_w")?);

@@ -1,7 +1,8 @@
 //! Where the library differs from the reference on purpose, and why.
 //!
-//! A reason relaxes what is said of storage types, fallbacks and refusals, and never values: a recorded value that is not that of
-//! this library has another one in its place, which a [correction](crate::golden::corrections) computes.
+//! A reason relaxes what is said of storage types, fallbacks and refusals, and never values: a
+//! recorded value that is not that of this library has another one in its place, which a
+//! [correction](crate::golden::corrections) computes.
 
 use crate::golden::tally::{Outcome, Reasons};
 use nnz::core::storage::Storage;
@@ -19,7 +20,8 @@ mod structure;
 pub(crate) enum Kind {
     /// There is a sparse rule where the reference falls back to dense copies.
     Rule,
-    /// Refused without `fallback`, where the reference makes a dense result without calling it a fallback.
+    /// Refused without `fallback`, where the reference makes a dense result without calling it a
+    /// fallback.
     Refused,
     /// A result is sparse where the reference's is dense.
     Sparser,
@@ -35,14 +37,16 @@ pub(crate) enum Kind {
     GradientStorage,
     /// Accepted as it stands, where the reference refuses it.
     Accepted,
-    /// Refused as it stands and computed on conversions where they are allowed, where the reference refuses it always.
+    /// Refused as it stands and computed on conversions where they are allowed, where the reference
+    /// refuses it always.
     Converted,
 }
 
 /// What is not held of a case for a reason. All else is, values first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Relaxes {
-    /// That the operator is refused as it stands and takes a fallback, as in the reference: it needs none here.
+    /// That the operator is refused as it stands and takes a fallback, as in the reference: it
+    /// needs none here.
     Fallback,
     /// The storage type of a result or a gradient.
     Storage,
@@ -92,7 +96,8 @@ impl Kind {
     }
 }
 
-/// A reason for differences of some kinds in the cases whose ids match one of the patterns (`*` is anything).
+/// A reason for differences of some kinds in the cases whose ids match one of the patterns (`*` is
+/// anything).
 struct Reason {
     patterns: &'static [&'static str],
     kinds: &'static [Kind],
@@ -111,7 +116,8 @@ fn reasons() -> impl Iterator<Item = &'static Reason> {
     families.into_iter().chain(files).flatten()
 }
 
-/// What becomes of a case: every deviation needs a reason that covers its id, or another name that it goes by.
+/// What becomes of a case: every deviation needs a reason that covers its id, or another name that
+/// it goes by.
 pub(crate) fn judge(names: &[impl AsRef<str>], deviations: Vec<Deviation>) -> Outcome {
     judge_each(deviations.into_iter().map(|deviation| (names, deviation)))
 }
@@ -147,7 +153,8 @@ pub(crate) fn judge_each<N: AsRef<[S]>, S: AsRef<str>>(
     }
 }
 
-/// The name of an operator and its operands' storage, in the form in which ids of cases begin: `plus_scalar.c.`.
+/// The name of an operator and its operands' storage, in the form in which ids of cases begin:
+/// `plus_scalar.c.`.
 pub(crate) fn operator_name(op: &str, stypes: impl IntoIterator<Item = Storage>) -> String {
     let op = op.strip_prefix("_contrib").unwrap_or(op).trim_start_matches('_');
     let letters: String = stypes.into_iter().map(|storage| &storage.name()[..1]).collect();

@@ -29,7 +29,8 @@ pub(crate) enum Recipe {
         explicit: Option<Build>,
         /// Of a layer whose gradient is that of a loss and not of its output: the loss.
         loss: Option<Build>,
-        /// Of an operator that reads which elements are stored and not what they are: the same of an array that is 1 there.
+        /// Of an operator that reads which elements are stored and not what they are: the same of
+        /// an array that is 1 there.
         of_pattern: Option<Build>,
     },
     /// It is in the list; what of it is missing.
@@ -128,8 +129,8 @@ impl<'a> Given<'a> {
     }
 }
 
-/// An operator by the reference's name. An attribute that is not understood is an error, like a name that is
-/// neither known nor in the list.
+/// An operator by the reference's name. An attribute that is not understood is an error, like a
+/// name that is neither known nor in the list.
 pub(crate) fn recipe(op: &str, attributes: &Value) -> Result<Recipe, String> {
     if not_built().any(|name| name == op) {
         return Ok(Recipe::NotBuilt(op.to_owned()));

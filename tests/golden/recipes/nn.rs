@@ -74,7 +74,8 @@ pub(super) const RECIPES: &[(&str, Make)] = &[
     ("SoftmaxOutput", softmax_output),
 ];
 
-/// Rows of a table by ids. The reference clips ids for a dense table where `clips`, and refuses them for a row_sparse one.
+/// Rows of a table by ids. The reference clips ids for a dense table where `clips`, and refuses
+/// them for a row_sparse one.
 fn embedding(given: &Given<'_>, clips: bool) -> Recipe {
     // The shape of the table says both, and its gradient stores the rows of the ids whatever is
     // asked for.
@@ -91,8 +92,8 @@ fn embedding(given: &Given<'_>, clips: bool) -> Recipe {
     })
 }
 
-/// A layer with a label for each score: the gradient of the loss, where the reference divides by the elements of a sample and
-/// not by the samples.
+/// A layer with a label for each score: the gradient of the loss, where the reference divides by
+/// the elements of a sample and not by the samples.
 fn regression(given: &Given<'_>, loss: &'static str, output: Option<&'static str>) -> Recipe {
     let scale = given.number("grad_scale").unwrap_or(1.0);
     Recipe::loss(output.map_or_else(identity, of_first), move |graph, operands| {
@@ -191,7 +192,8 @@ fn softmax_output(given: &Given<'_>) -> Option<Recipe> {
     }))
 }
 
-/// A softmax along axis 1 of three, and the cross entropy of each position, divided by their number.
+/// A softmax along axis 1 of three, and the cross entropy of each position, divided by their
+/// number.
 fn softmax_of_positions(scale: f64) -> Recipe {
     let along = || Attributes::from(&[("axis", AttributeValue::Integer(1))][..]);
     let output: Build =

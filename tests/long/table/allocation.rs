@@ -1,4 +1,5 @@
-//! Every kernel of the table allocates nothing when it is called again: the steady state of training.
+//! Every kernel of the table allocates nothing when it is called again: the steady state of
+//! training.
 
 use super::applications::{Application, applications, classes, numbers};
 use super::given::{Given, operands};

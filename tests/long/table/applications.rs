@@ -16,8 +16,8 @@ pub(crate) struct Application {
     pub(crate) attributes: Attributes,
 }
 
-/// Extents of the letters of a shape rule: square and not, one row, one column, none, and the widths that kernels are
-/// compiled for.
+/// Extents of the letters of a shape rule: square and not, one row, one column, none, and the
+/// widths that kernels are compiled for.
 const EXTENTS: [[usize; 3]; 14] = [
     [5, 4, 3],
     [3, 3, 3],
@@ -193,7 +193,8 @@ fn attributes(
     combinations
 }
 
-/// Numbers for the first attribute that is one, the second, …: some make a function 0 at 0, some do not.
+/// Numbers for the first attribute that is one, the second, …: some make a function 0 at 0, some do
+/// not.
 const NUMBERS: [[f64; 2]; 3] = [[-0.5, 0.0], [0.5, -0.25], [0.0, 0.25]];
 
 /// Integers for an attribute.
@@ -286,7 +287,8 @@ fn shapes(
     each.filter(|shapes| (0..n).all(|index| shapes[index].len() > 1 || !turned(index))).collect()
 }
 
-/// `[m, k] [k, n] -> …`: the letters in the order in which they occur, an operand read transposed turned.
+/// `[m, k] [k, n] -> …`: the letters in the order in which they occur, an operand read transposed
+/// turned.
 fn by_letters(
     operator: &Operator,
     rule: &str,
@@ -333,7 +335,8 @@ fn broadcasts(small: &[usize], large: &[usize]) -> bool {
         && small.iter().rev().zip(large.iter().rev()).all(|(s, l)| s == l || *s == 1)
 }
 
-/// The shapes that `like` is reduced to: with the axis gone or kept; without an axis, all that broadcast to it.
+/// The shapes that `like` is reduced to: with the axis gone or kept; without an axis, all that
+/// broadcast to it.
 fn reductions(like: &[usize], attributes: &Attributes, scalar: bool) -> Vec<Vec<Vec<usize>>> {
     if scalar {
         return vec![vec![Vec::new(), like.to_vec()]];

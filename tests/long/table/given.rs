@@ -23,8 +23,8 @@ impl Numbers {
         (self.next() % bound as u64) as usize
     }
 
-    /// A multiple of 1/8 between 1/8 and 7/8: products and sums of a few are exact in f32, logarithms and inverse
-    /// functions exist.
+    /// A multiple of 1/8 between 1/8 and 7/8: products and sums of a few are exact in f32,
+    /// logarithms and inverse functions exist.
     pub(crate) fn positive(&mut self) -> f64 {
         (1 + self.below(7)) as f64 / 8.0
     }
@@ -79,7 +79,8 @@ impl Given {
     }
 }
 
-/// Operands of a pattern and shape, as it is stored (before any transposition). Class ids are below `classes`.
+/// Operands of a pattern and shape, as it is stored (before any transposition). Class ids are below
+/// `classes`.
 pub(crate) fn operands(
     pattern: Pattern,
     shape: &[usize],

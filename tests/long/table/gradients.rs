@@ -1,7 +1,9 @@
-//! Every gradient of the table against finite differences: the compiled gradient graph, run by the interpreter.
+//! Every gradient of the table against finite differences: the compiled gradient graph, run by the
+//! interpreter.
 //!
-//! The operand whose gradient is asked for is a parameter, or the cast of a dense parameter to the operand's storage. The
-//! result becomes a loss in several ways, so that gradients arrive in every storage.
+//! The operand whose gradient is asked for is a parameter, or the cast of a dense parameter to the
+//! operand's storage. The result becomes a loss in several ways, so that gradients arrive in every
+//! storage.
 
 use super::applications::{Application, applications, classes, numbers};
 use super::given::{Given, Numbers, operands};
@@ -25,8 +27,8 @@ enum Through {
     Weights,
     /// A sum with csr weights: the gradient that arrives is csr.
     Pattern,
-    /// A product of a csr with it, as models read their tables: the gradient that arrives is row_sparse. A row_sparse
-    /// operand is a parameter itself.
+    /// A product of a csr with it, as models read their tables: the gradient that arrives is
+    /// row_sparse. A row_sparse operand is a parameter itself.
     Product,
 }
 

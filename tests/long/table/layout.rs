@@ -1,5 +1,5 @@
-//! The same elements in another shape or order, and repeated: what these operators can be applied to, and from where in the operand each
-//! element of a result comes.
+//! The same elements in another shape or order, and repeated: what these operators can be applied
+//! to, and from where in the operand each element of a result comes.
 
 use super::moved::{Given, Shapes, array, at, axis, flag, list, single};
 use super::naive::{Naive, indices};

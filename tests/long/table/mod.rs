@@ -1,6 +1,6 @@
-//! The operator table held to its laws by running it: every rule against an independent oracle, every gradient
-//! against finite differences, every kernel for allocations. All iterate over the table, so that a new row is tested
-//! without a line here.
+//! The operator table held to its laws by running it: every rule against an independent oracle,
+//! every gradient against finite differences, every kernel for allocations. All iterate over the
+//! table, so that a new row is tested without a line here.
 
 mod allocation;
 mod applications;

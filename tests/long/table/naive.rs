@@ -1,5 +1,5 @@
-//! What operators mean, computed index by index in `f64` from dense arrays with a mark at what is stored. Nothing here
-//! is shared with the kernels but the table's own formulas.
+//! What operators mean, computed index by index in `f64` from dense arrays with a mark at what is
+//! stored. Nothing here is shared with the kernels but the table's own formulas.
 
 use super::given::Given;
 use super::{layers, moved};
@@ -12,7 +12,8 @@ pub(crate) struct Naive {
     pub(crate) shape: Vec<usize>,
     pub(crate) values: Vec<f64>,
     pub(crate) stored: Vec<bool>,
-    /// Rows repeat as wholes: a row_sparse array stores a repeated first axis everywhere or nowhere.
+    /// Rows repeat as wholes: a row_sparse array stores a repeated first axis everywhere or
+    /// nowhere.
     by_rows: bool,
 }
 
@@ -141,8 +142,8 @@ fn broadcast(a: &[usize], b: &[usize]) -> Vec<usize> {
         .collect()
 }
 
-/// What an operator gives; which elements must be stored is meant for sparse results of element-wise operators.
-/// `None` for an operator that is not known here.
+/// What an operator gives; which elements must be stored is meant for sparse results of
+/// element-wise operators. `None` for an operator that is not known here.
 pub(crate) fn evaluate(
     operator: &Operator,
     attributes: &Attributes,

@@ -27,7 +27,8 @@ fn every_rule_computes_what_the_operator_means_in_f32() {
     every_rule::<f32>(2e-6);
 }
 
-/// Operands are rounded, the result is once more: each by 2⁻¹¹ of it, and sums of several such operands.
+/// Operands are rounded, the result is once more: each by 2⁻¹¹ of it, and sums of several such
+/// operands.
 #[cfg(feature = "half")]
 #[test]
 fn every_rule_computes_what_the_operator_means_in_f16() {
@@ -211,7 +212,8 @@ fn compare<T: Float>(
     }
 }
 
-/// All elements, and which are stored; the array's parts pass through the constructor that checks them.
+/// All elements, and which are stored; the array's parts pass through the constructor that checks
+/// them.
 pub(crate) fn expand<T: Float>(array: &Array<T>, context: &str) -> (Vec<f64>, Vec<bool>) {
     let size = array.shape().size();
     let (mut values, mut stored) = (vec![0.0; size], vec![false; size]);

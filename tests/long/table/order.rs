@@ -1,5 +1,5 @@
-//! Elements in order, positions and counts, and what is normalised along an axis: what these operators can be applied to, and what they
-//! mean, element by element.
+//! Elements in order, positions and counts, and what is normalised along an axis: what these
+//! operators can be applied to, and what they mean, element by element.
 
 use super::moved::{Given, Shapes, array, at, axis_or, flag, single};
 use super::naive::{Naive, indices};

@@ -1,4 +1,5 @@
-//! Random graphs compute the same values and gradients, stored alike, with and without simplification.
+//! Random graphs compute the same values and gradients, stored alike, with and without
+//! simplification.
 
 use super::given::{Numbers, operands};
 use super::oracle::expand;

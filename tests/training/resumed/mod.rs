@@ -5,7 +5,8 @@ use nnz::prelude::*;
 use nnz::training::{Callback, Moment};
 use std::ops::ControlFlow;
 
-/// Runs of fused steps, many a call and one a call, with states beside the weights, ended within an epoch and resumed.
+/// Runs of fused steps, many a call and one a call, with states beside the weights, ended within an
+/// epoch and resumed.
 #[test]
 fn resumed_runs_of_fused_steps_are_the_run_to_the_bit() {
     let data = data();
@@ -70,7 +71,8 @@ impl Callback for &mut Stop<'_> {
     }
 }
 
-/// The process that [`a_killed_process_leaves_a_whole_checkpoint`] kills: trains, saves at every turn, and goes on where it was.
+/// The process that [`a_killed_process_leaves_a_whole_checkpoint`] kills: trains, saves at every
+/// turn, and goes on where it was.
 #[test]
 fn training_to_be_killed() {
     let Some(path) = std::env::var_os("NNZ_KILLED_RUN") else {
@@ -92,8 +94,9 @@ fn saved_at(path: &std::path::Path) -> Option<std::time::SystemTime> {
     path.metadata().and_then(|metadata| metadata.modified()).ok()
 }
 
-/// A hundred processes, each killed after a few milliseconds: the file is always a whole checkpoint, from which the next one goes on, and
-/// what comes of it is what an undisturbed run comes to.
+/// A hundred processes, each killed after a few milliseconds: the file is always a whole
+/// checkpoint, from which the next one goes on, and what comes of it is what an undisturbed run
+/// comes to.
 #[test]
 fn a_killed_process_leaves_a_whole_checkpoint() {
     let folder = std::env::temp_dir().join(format!("nnz-killed-{}", std::process::id()));

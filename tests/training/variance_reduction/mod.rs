@@ -1,4 +1,5 @@
-//! Training with corrected gradients equals the same with dense vectors, whichever way the step takes.
+//! Training with corrected gradients equals the same with dense vectors, whichever way the step
+//! takes.
 
 mod pieces;
 mod rates;
@@ -229,7 +230,8 @@ fn assert_close(found: &Vectors, expected: &Vectors) {
     }
 }
 
-/// Without and with momentum and decay, at a constant rate and at one that changes with every step; one row a batch and several.
+/// Without and with momentum and decay, at a constant rate and at one that changes with every step;
+/// one row a batch and several.
 fn plans() -> Vec<Plan> {
     let plain = Sgd { learning_rate: 0.3, ..Sgd::default() };
     let decay = Sgd { weight_decay: 0.02, ..plain.clone() };
@@ -355,7 +357,8 @@ fn svrg_of_a_linear_model() {
     svrg_equals_dense_vectors(|| Linear::new(dims! { d: D }, Seed(1)).unwrap(), true, plans());
 }
 
-/// Of rows that are too long to be taken many at a time. The first data has none of the last columns.
+/// Of rows that are too long to be taken many at a time. The first data has none of the last
+/// columns.
 #[test]
 fn svrg_of_long_rows_and_of_other_data_with_the_same_updater() {
     let long = |first: usize, n_columns: usize| {

@@ -1,4 +1,5 @@
-//! Runs of rules that correct gradients, looked at, saved and ended within epochs and resumed, against runs that are not.
+//! Runs of rules that correct gradients, looked at, saved and ended within epochs and resumed,
+//! against runs that are not.
 
 use super::{D, Linear, Machine, N, Plan, data, parameters, plans, trainer};
 use nnz::core::update_rules::UpdateRule;

@@ -1,6 +1,6 @@
 use nnz::prelude::*;
 
-// What is wrong with one alternative is said once, with the alternative; what is wrong with all of them, as ever.
+// A fault of one alternative is reported once, with its name; a fault of all of them as usual.
 graph! {
     block tempered(x) { exp(x) }
 

@@ -1,4 +1,4 @@
-//! A declaration that does not parse loses only itself: `pred` stays known, and the other error is found.
+//! A declaration that does not parse loses only itself: `pred` stays known.
 use nnz::prelude::*;
 
 graph! {

@@ -1,5 +1,5 @@
-//! What rustc says of the fields that are emitted, it says of the words in the model: they carry its spans, by which editors
-//! find, complete and rename them.
+//! rustc reports emitted fields at the words in the model: fields carry the spans of these words,
+//! by which editors find, complete and rename them.
 #![deny(non_snake_case)]
 use nnz::prelude::*;
 

@@ -1,4 +1,4 @@
-//! With `fallback = warn;` the conversion is a warning at the operator; denied here, so that it shows.
+//! With `fallback = warn;` the conversion is a warning at the operator; denied here to show it.
 #![deny(warnings)]
 use nnz::prelude::*;
 

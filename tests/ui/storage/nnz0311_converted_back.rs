@@ -1,5 +1,5 @@
-//! With `fallback = warn;` a value annotated sparse is converted back, with a warning at the annotation; denied here, so that
-//! it shows.
+//! With `fallback = warn;` a value annotated sparse is converted back, with a warning at the
+//! annotation; denied here to show it.
 #![deny(warnings)]
 use nnz::prelude::*;
 

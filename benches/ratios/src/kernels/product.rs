@@ -99,7 +99,8 @@ fn product(x: &Csr, width: usize) -> Result<Workload<'_>, Error> {
     ))
 }
 
-/// Ours with two threads against ours with one, on the same right side: rows of another may lie in more lines of the cache.
+/// Ours with two threads against ours with one, on the same right side: rows of another may lie in
+/// more lines of the cache.
 fn threads(x: &Csr, width: usize) -> Result<Workload<'_>, Error> {
     let rhs = Rc::new(dense([x.n_cols(), width], 2));
     let mut workload = gigaflops(x, width).wall().tolerance(0.0);

@@ -161,7 +161,8 @@ fn product(x: &Csr, width: usize) -> Result<Workload<'_>, Error> {
     ))
 }
 
-/// Ours with two threads against ours with one, on the same right side. The former may read entries that lie once more, divided for both.
+/// Ours with two threads against ours with one, on the same right side. The former may read entries
+/// that lie once more, divided for both.
 fn threads(x: &Csr, width: usize, divides: bool) -> Result<Workload<'_>, Error> {
     let divided = Rc::new(if divides { Some(x.view().divided_for(2)?) } else { None });
     let rhs = Rc::new(dense([x.n_rows(), width], 2));

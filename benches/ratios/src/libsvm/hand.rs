@@ -1,5 +1,6 @@
-//! Text → csr by hand, of two forms of lines: those of one-hot data and those of decimal numbers between 0 and 10. Numbers are read
-//! eight digits at a time, or a whole entry as one vector. Says that text is wrong, and not where.
+//! Text → csr by hand, of two forms of lines: those of one-hot data and those of decimal numbers
+//! between 0 and 10. Numbers are read eight digits at a time, or a whole entry as one vector. Says
+//! that text is wrong, and not where.
 
 /// What a text holds.
 pub struct Rows {
@@ -23,7 +24,8 @@ pub fn parse(text: &[u8]) -> Option<Rows> {
     read(text, |text, at| unsafe { entry(text, at) })
 }
 
-/// Reads text by a function that reads entries, given the place of one behind which there are [`SLACK`] bytes.
+/// Reads text by a function that reads entries, given the place of one behind which there are
+/// [`SLACK`] bytes.
 #[inline(always)]
 fn read(text: &[u8], entry: impl Fn(&[u8], usize) -> Option<(u64, f32, usize)>) -> Option<Rows> {
     // The shortest entry has four bytes: with so much room, which is not there before it is written
@@ -197,7 +199,8 @@ mod vectors {
         })
     }
 
-    /// A run of 16 bytes of this that begins at `n` keeps the last `n` bytes of another, less the character `0`.
+    /// A run of 16 bytes of this that begins at `n` keeps the last `n` bytes of another, less the
+    /// character `0`.
     static LAST: [u8; 32] = {
         let mut masks = [0; 32];
         let mut n = 16;

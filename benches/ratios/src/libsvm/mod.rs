@@ -20,7 +20,8 @@ pub fn workloads(data: &Data) -> Vec<Named<'_>> {
     list
 }
 
-/// The matrix with labels, as our writer writes it: indices from one, values in as few digits as tell them apart.
+/// The matrix with labels, as our writer writes it: indices from one, values in as few digits as
+/// tell them apart.
 fn text(data: &Data, matrix: Matrix) -> Result<Vec<u8>, Error> {
     let features = data.matrix(matrix)?.clone();
     let mut random = Random(5);

@@ -1,4 +1,5 @@
-//! SVRG and SAGA for L2-regularised logistic regression, one row a step, a column caught up when it is read. Losses are reported, as a trainer does.
+//! SVRG and SAGA for L2-regularised logistic regression, one row a step, a column caught up when it
+//! is read. Losses are reported, as a trainer does.
 
 use crate::data::Random;
 use crate::steps::hand::{AHEAD, DATA_AHEAD, Log, Losses, is_far, prefetch};
@@ -74,8 +75,8 @@ impl ByHand {
         self.epoch::<true>(x, rate, l2);
     }
 
-    /// An epoch of steps that are for the difference of a row's derivative and the one that is kept. Where it `REPLACES`, the new one takes the
-    /// place of that, in the mean as well.
+    /// An epoch of steps that are for the difference of a row's derivative and the one that is
+    /// kept. Where it `REPLACES`, the new one takes the place of that, in the mean as well.
     #[inline(always)]
     fn epoch<const REPLACES: bool>(&mut self, x: Log<'_>, rate: f32, l2: f32) {
         self.random.shuffle(&mut self.order);

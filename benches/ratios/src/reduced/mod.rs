@@ -1,10 +1,11 @@
-//! Logistic regression to a relative suboptimality of 10⁻⁶ by variance reduction, from zero, λ = 1/n: whole runs by a trainer and by the
-//! loops that an expert writes for that problem.
+//! Logistic regression to a relative suboptimality of 10⁻⁶ by variance reduction, from zero, λ =
+//! 1/n: whole runs by a trainer and by the loops that an expert writes for that problem.
 //!
-//! How many epochs a run needs is found out before anything is measured. Of each problem there are two workloads: both sides make as many
-//! epochs as the one that needs more, so that the ratio is that of their steps; and each makes its own, `own epochs`, so that it is that of
-//! the times to the goal. Rows come in another order at either side, and with an order one may be lucky and need some epochs less: the latter are
-//! several runs, by as many orders.
+//! How many epochs a run needs is found out before anything is measured. Of each problem there are
+//! two workloads: both sides make as many epochs as the one that needs more, so that the ratio is
+//! that of their steps; and each makes its own, `own epochs`, so that it is that of the times to
+//! the goal. Rows come in another order at either side, and with an order one may be lucky and need
+//! some epochs less: the latter are several runs, by as many orders.
 
 mod hand;
 
@@ -54,7 +55,8 @@ pub fn workloads(data: &Data) -> Vec<Named<'_>> {
     [Epochs::AsMany, Epochs::Own].into_iter().flat_map(of).flatten().collect()
 }
 
-/// Writes the data of both problems to a folder, as LibSVM text with indices from one: for others to learn from.
+/// Writes the data of both problems to a folder, as LibSVM text with indices from one: for others
+/// to learn from.
 pub fn write_problems(data: &Data, folder: &Path) -> Result<(), Error> {
     for (name, make) in [("a9a", a9a as fn(&Data) -> _), ("tf-idf", tf_idf)] {
         let problem: Problem = make(data)?;

@@ -1,4 +1,5 @@
-//! Wide and deep on the log of clicks: a linear part, and bags of 16 numbers a feature through a layer of 32 units.
+//! Wide and deep on the log of clicks: a linear part, and bags of 16 numbers a feature through a
+//! layer of 32 units.
 
 use super::emitted::Emitted;
 use super::hand::{
@@ -88,7 +89,8 @@ struct Passed {
     score: f32,
 }
 
-/// The layers, or sums of their gradients: rows of whole cache lines, so that no vector is in two of them.
+/// The layers, or sums of their gradients: rows of whole cache lines, so that no vector is in two
+/// of them.
 #[repr(C, align(64))]
 struct Layers<T = f32> {
     h: [[T; UNITS]; SIZE],
@@ -114,8 +116,8 @@ impl<T: Copy + Default> Layers<T> {
     }
 }
 
-/// Bags and gradients of units of some rows, whose outer products are added to the sum of the first layer together: the sum is then
-/// read and written once for all of them.
+/// Bags and gradients of units of some rows, whose outer products are added to the sum of the first
+/// layer together: the sum is then read and written once for all of them.
 struct Waiting {
     bags: [[f32; SIZE]; Waiting::MOST],
     units: [[f32; UNITS]; Waiting::MOST],
@@ -211,7 +213,8 @@ impl ByHand {
         Passed { bag, hidden, score: product::<1, f32>(columns, values, self.w.get()) + deep }
     }
 
-    /// Adds to the sums of the layers but those of the first, whose terms wait; gives the gradient of the bag.
+    /// Adds to the sums of the layers but those of the first, whose terms wait; gives the gradient
+    /// of the bag.
     #[inline(always)]
     fn backward(
         &self,
@@ -340,7 +343,8 @@ impl ByHand {
         }
     }
 
-    /// Takes a row's share from both tables: `of_score` times the values of the linear part, `of_bag` of the bag.
+    /// Takes a row's share from both tables: `of_score` times the values of the linear part,
+    /// `of_bag` of the bag.
     #[inline(always)]
     fn subtract(&mut self, columns: &[u32], values: &[f32], of_score: f32, of_bag: &[f32; SIZE]) {
         let (w, t) = (self.w.get_mut(), self.t.get_mut());

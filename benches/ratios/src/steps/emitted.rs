@@ -33,8 +33,8 @@ impl<M: Model<Element = f32>, R: UpdateRule> Emitted<M, R> {
         self
     }
 
-    /// By a trainer of its own, so that a thread can have the rest. Nothing can go wrong in the second epoch that did not in the first; the
-    /// result is compared.
+    /// By a trainer of its own, so that a thread can have the rest. Nothing can go wrong in the
+    /// second epoch that did not in the first; the result is compared.
     pub fn run(&mut self, data: &Dataset) {
         let mut trainer = Trainer::new(self.rule.clone())
             .batch_size(self.batch)

@@ -1,4 +1,5 @@
-//! Matrix factorization with 16 factors and biases, on ratings of which some users and items have many.
+//! Matrix factorization with 16 factors and biases, on ratings of which some users and items have
+//! many.
 
 use super::emitted::Emitted;
 use super::hand::{Lines, on_this_processor};

@@ -1,5 +1,5 @@
-//! The loops that an expert writes for logistic regression: state beside the weight, rows asked for ahead, everything of a row
-//! in one pass.
+//! The loops that an expert writes for logistic regression: state beside the weight, rows asked for
+//! ahead, everything of a row in one pass.
 
 use super::together::update_all;
 use crate::workload::Error;
@@ -96,8 +96,9 @@ impl<'a, V: Value> Log<'a, V> {
 /// Rows of data between asking for one that lies anywhere and reading it.
 pub const DATA_AHEAD: usize = 16;
 
-/// Asks for entries of later rows of data: the processor foresees those of rows that lie one after the other, but not past the end of a page. Of
-/// patterns, which are one array, it foresees enough: asked for them, these loops are slower.
+/// Asks for entries of later rows of data: the processor foresees those of rows that lie one after
+/// the other, but not past the end of a page. Of patterns, which are one array, it foresees enough:
+/// asked for them, these loops are slower.
 #[inline(always)]
 pub fn ask<V>(indptr: &[u64], columns: &[u32], values: &[V], row: usize) {
     /// A page.
@@ -112,14 +113,16 @@ pub fn ask<V>(indptr: &[u64], columns: &[u32], values: &[V], row: usize) {
     }
 }
 
-/// Rows of data between asking for rows of a table and reading them, where these are numbers with their states.
+/// Rows of data between asking for rows of a table and reading them, where these are numbers with
+/// their states.
 pub const AHEAD: usize = 4;
 
 /// The same where they are vectors.
 pub const VECTORS_AHEAD: usize = 3;
 
-/// Whether a table is further from the core than it sees ahead by itself: otherwise asking for what is in it costs more than it saves. On
-/// Intel's processors what half of the core's own cache holds is near, on AMD's, whose next cache is close by, less than four times all of it.
+/// Whether a table is further from the core than it sees ahead by itself: otherwise asking for what
+/// is in it costs more than it saves. On Intel's processors what half of the core's own cache holds
+/// is near, on AMD's, whose next cache is close by, less than four times all of it.
 pub fn is_far<V>(table: &[V]) -> bool {
     static FAR: OnceLock<usize> = OnceLock::new();
     size_of_val(table) >= *FAR.get_or_init(far)
@@ -220,8 +223,8 @@ pub fn on_this_processor<O>(body: impl FnOnce() -> O) -> O {
     body()
 }
 
-/// The losses that an epoch saw before it learnt from the rows, as trainers report them: ln(1 + e^-|s|) of many rows is the
-/// logarithm of a product, taken now and then.
+/// The losses that an epoch saw before it learnt from the rows, as trainers report them: ln(1 +
+/// e^-|s|) of many rows is the logarithm of a product, taken now and then.
 pub struct Losses {
     product: f64,
     sum: f64,
@@ -356,7 +359,8 @@ unsafe fn block_of_slot<const STRIDE: usize>(table: &mut [f32], column: u32) -> 
     unsafe { &mut *table.as_mut_ptr().add(column as usize * STRIDE).cast() }
 }
 
-/// The product of a row with the weights: four sums, so that an addition need not wait for the one before it.
+/// The product of a row with the weights: four sums, so that an addition need not wait for the one
+/// before it.
 #[inline(always)]
 pub fn product<const STRIDE: usize, V: Value>(columns: &[u32], values: &[V], table: &[f32]) -> f32 {
     let mut sums = [0.0f32; 4];
@@ -439,8 +443,9 @@ fn one_by_one<const BLOCK: usize, R: Rule<BLOCK>, V: Value>(
     losses.total()
 }
 
-/// Numbers from the block of one column to that of the next in tables of larger batches of rules with state: the last one is the slot of the
-/// column's sum, in a line of the cache that is read for the weight.
+/// Numbers from the block of one column to that of the next in tables of larger batches of rules
+/// with state: the last one is the slot of the column's sum, in a line of the cache that is read
+/// for the weight.
 pub const WITH_SLOT: usize = 4;
 
 /// The same of a rule without state.
@@ -465,7 +470,8 @@ const TOGETHER: usize = 16;
 pub struct Batches {
     size: usize,
     grads: Vec<f32>,
-    /// A slot is `first` + the place in `touched`; less than `first` of a column that the batch has not touched.
+    /// A slot is `first` + the place in `touched`; less than `first` of a column that the batch has
+    /// not touched.
     first: u32,
     touched: Vec<(u32, f64)>,
 }
@@ -482,8 +488,9 @@ impl Batches {
         self.any::<1, WITH_ONE, Sgd, V>(x, table, &mut Sgd(rate))
     }
 
-    /// Any rule: the gradient of a column is summed before its one update, while the lines that the scores have read are at hand. The table has
-    /// `STRIDE` numbers for each column. Sums are `f64`, as those of the library.
+    /// Any rule: the gradient of a column is summed before its one update, while the lines that the
+    /// scores have read are at hand. The table has `STRIDE` numbers for each column. Sums are
+    /// `f64`, as those of the library.
     #[inline(never)]
     pub fn any<const BLOCK: usize, const STRIDE: usize, R: Rule<BLOCK>, V: Value>(
         &mut self,

@@ -1,4 +1,5 @@
-//! Threads that train one model without locks, against one thread: the time of the wall, and the loss after some epochs.
+//! Threads that train one model without locks, against one thread: the time of the wall, and the
+//! loss after some epochs.
 
 use super::linear::{Logistic, RATE};
 use crate::data::Data;

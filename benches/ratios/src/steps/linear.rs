@@ -55,7 +55,8 @@ pub fn workloads(data: &Data) -> Vec<Named<'_>> {
     all
 }
 
-/// Rows that wait for the steps of Adam that they miss, and are caught up with when they are read, against rows that are left out.
+/// Rows that wait for the steps of Adam that they miss, and are caught up with when they are read,
+/// against rows that are left out.
 fn waiting(data: &Data, bits: u32) -> Named<'_> {
     Named::new(format!("logistic 2^{bits} adam batch 1, exact"), move || {
         let log = data.log(bits)?;
@@ -203,8 +204,8 @@ fn batches_apart(x: Log<'_>, weights: &mut [f32], sums: &mut Sums<1>, size: usiz
     losses.total()
 }
 
-/// Batches of one row, the rows in another order in each epoch: drawing it is part of the time. The orders of the two sides differ, and so do
-/// their losses a little.
+/// Batches of one row, the rows in another order in each epoch: drawing it is part of the time. The
+/// orders of the two sides differ, and so do their losses a little.
 fn shuffled<'a, const BLOCK: usize, R: UpdateRule, H: Rule<BLOCK> + 'a>(
     data: &'a Data,
     bits: u32,

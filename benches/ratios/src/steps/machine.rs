@@ -66,15 +66,17 @@ fn workload<const PARTS: usize, R: UpdateRule>(data: &Data, batch: usize, rule: 
     })
 }
 
-/// Weights, and factors by rows of cache lines; with two parts, AdaGrad's sums behind each. Where rows come in batches, weights have slots behind
-/// that, as many numbers for each column as `weights_of` says: a line that is read for the weight has the slot as well.
+/// Weights, and factors by rows of cache lines; with two parts, AdaGrad's sums behind each. Where
+/// rows come in batches, weights have slots behind that, as many numbers for each column as
+/// `weights_of` says: a line that is read for the weight has the slot as well.
 struct ByHand<const PARTS: usize> {
     w: Lines,
     v: Lines,
     batch: usize,
     /// The losses of the last epoch.
     total: f64,
-    /// A slot is `first` + the place in `columns`; less than `first` of a column that the batch has not touched.
+    /// A slot is `first` + the place in `columns`; less than `first` of a column that the batch has
+    /// not touched.
     first: u32,
     columns: Vec<u32>,
     /// For each column touched: Σ g x s by factor, Σ g x², Σ g x, in `f64` as those of the library.
@@ -87,7 +89,8 @@ const fn weights_of<const PARTS: usize>(batch: usize) -> usize {
     if batch == 1 { PARTS } else { 2 * PARTS }
 }
 
-/// The product and the interaction of a row, and Σ x v by factor. Weights are `from_weight_to_weight` numbers apart.
+/// The product and the interaction of a row, and Σ x v by factor. Weights are
+/// `from_weight_to_weight` numbers apart.
 #[inline(always)]
 fn scores<const PARTS: usize>(
     columns: &[u32],

@@ -1,4 +1,5 @@
-//! Training steps: an epoch by the emitted loop and by loops written by hand for the same model, rule and arrays.
+//! Training steps: an epoch by the emitted loop and by loops written by hand for the same model,
+//! rule and arrays.
 
 mod deep;
 mod emitted;

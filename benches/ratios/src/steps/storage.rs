@@ -102,8 +102,8 @@ fn workload<'a, M: Model<Element = f32> + 'a>(
         ))
 }
 
-/// What the loops by hand work on: tables as wide as those of the model, and the sums of a batch for
-/// the rows that it names.
+/// What the loops by hand work on: tables as wide as those of the model, and the sums of a batch
+/// for the rows that it names.
 struct Tables {
     u: Vec<f32>,
     v: Vec<f32>,

@@ -1,5 +1,6 @@
-//! Steps of large batches on two threads, against the same on one: the time of the wall. Of logistic regression a batch of 4096 rows is just
-//! above the size from which two threads share it, of the machine one of 2048.
+//! Steps of large batches on two threads, against the same on one: the time of the wall. Of
+//! logistic regression a batch of 4096 rows is just above the size from which two threads share it,
+//! of the machine one of 2048.
 
 use super::deep::{self, WideDeep};
 use super::emitted::Emitted;
@@ -17,7 +18,8 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-/// The steps before the time is taken: the clock by which a step is shared or not tries both ways often at first, and ever more rarely.
+/// The steps before the time is taken: the clock by which a step is shared or not tries both ways
+/// often at first, and ever more rarely.
 const SETTLED: usize = 64;
 
 /// The batch of models that are measured with one rule.
@@ -83,8 +85,9 @@ fn arithmetic<'a>() -> Workload<'a> {
         .contestant("one thread", 0, |found| *found = steps(1) ^ steps(2), result)
 }
 
-/// How often a line of the cache goes from one thread to the other and back, against one thread that writes and reads it by itself: what each reads
-/// that the other has written costs that, and virtual processors may be moved from cores that share a cache to others at any moment.
+/// How often a line of the cache goes from one thread to the other and back, against one thread
+/// that writes and reads it by itself: what each reads that the other has written costs that, and
+/// virtual processors may be moved from cores that share a cache to others at any moment.
 fn round_trips<'a>() -> Result<Workload<'a>, Error> {
     const TRIPS: u64 = 200_000;
     if thread::available_parallelism()?.get() < 2 {
@@ -125,8 +128,8 @@ fn round_trips<'a>() -> Result<Workload<'a>, Error> {
         .contestant("one thread", AtomicU64::new(0), alone, result))
 }
 
-/// What two threads are worth to two models that have nothing in common but the data, each trained on one of them: what a step on two threads
-/// may reach where memory is the limit.
+/// What two threads are worth to two models that have nothing in common but the data, each trained
+/// on one of them: what a step on two threads may reach where memory is the limit.
 fn two_at_once<R: UpdateRule>(data: &Data, bits: u32, rule: R) -> Named<'_> {
     let name =
         format!("2 threads, two models at once, logistic 2^{bits} {} batch {BATCH}", R::NAME);
@@ -168,7 +171,8 @@ fn logistic<R: UpdateRule>(data: &Data, bits: u32, batch: usize, rule: R) -> Nam
     })
 }
 
-/// Data that lie in memory once more, divided for both threads, against one thread on the data as they are.
+/// Data that lie in memory once more, divided for both threads, against one thread on the data as
+/// they are.
 fn divided<R: UpdateRule>(data: &Data, bits: u32, rule: R) -> Named<'_> {
     let name = format!("2 threads, data divided, logistic 2^{bits} {} batch {BATCH}", R::NAME);
     Named::new(name, move || {

@@ -1,9 +1,11 @@
-//! Updates of many columns by hand: sixteen blocks at a time, turned into vectors of AVX-512, where roots and quotients of sixteen numbers
-//! cost what they cost of one: on AMD's processors; one after the other elsewhere.
+//! Updates of many columns by hand: sixteen blocks at a time, turned into vectors of AVX-512, where
+//! roots and quotients of sixteen numbers cost what they cost of one: on AMD's processors; one
+//! after the other elsewhere.
 
 use super::hand::{Rule, block};
 
-/// Updates the columns of `n` entries, no two of the same one, each given with its gradient. Blocks are `STRIDE` numbers apart.
+/// Updates the columns of `n` entries, no two of the same one, each given with its gradient. Blocks
+/// are `STRIDE` numbers apart.
 #[inline(always)]
 pub fn update_all<const BLOCK: usize, const STRIDE: usize, R: Rule<BLOCK>>(
     rule: &mut R,
@@ -44,7 +46,8 @@ mod sixteen {
 
     /// # Safety
     ///
-    /// The processor has the instructions, blocks are of 2 or 4 numbers, `STRIDE` apart, and the table has those of all columns.
+    /// The processor has the instructions, blocks are of 2 or 4 numbers, `STRIDE` apart, and the
+    /// table has those of all columns.
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw")]
     pub unsafe fn update_all<const BLOCK: usize, const STRIDE: usize, R: Rule<BLOCK>>(
         rule: &mut R,

@@ -1,5 +1,6 @@
-//! The reference's tutorial: linear regression on 1000 rows of 100 features, one in a hundred stored, batches of one row,
-//! momentum 0.9. Rows are caught up exactly: both sides have momentum move every weight at every step.
+//! The reference's tutorial: linear regression on 1000 rows of 100 features, one in a hundred
+//! stored, batches of one row, momentum 0.9. Rows are caught up exactly: both sides have momentum
+//! move every weight at every step.
 
 use crate::data::{Data, Random};
 use crate::workload::{Error, Named, Workload};
@@ -132,8 +133,8 @@ impl ByHand {
         }
     }
 
-    /// Momentum moves a weight by v(μ + … + μᵏ) in k steps without a gradient. Steps count from the start of the epoch, at
-    /// whose end all rows are settled.
+    /// Momentum moves a weight by v(μ + … + μᵏ) in k steps without a gradient. Steps count from the
+    /// start of the epoch, at whose end all rows are settled.
     #[inline(never)]
     fn epoch(&mut self, log: super::hand::Log<'_>) {
         self.loss = 0.0;

@@ -1,5 +1,5 @@
-//! Logistic regression on the log of clicks as a pattern, whose values are 1: against the loops by hand without values, and
-//! beside the same model of the same data with them.
+//! Logistic regression on the log of clicks as a pattern, whose values are 1: against the loops by
+//! hand without values, and beside the same model of the same data with them.
 
 use super::emitted::Emitted;
 use super::hand::{self, Batches, Lines, Log, Rule, WITH_SLOT, stride_of};

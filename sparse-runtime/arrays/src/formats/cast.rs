@@ -1,4 +1,5 @@
-//! Casts of the elements, whatever the storage; what they do is in the documentation of [`formats`](super).
+//! Casts of the elements, whatever the storage; what they do is in the documentation of
+//! [`formats`](super).
 
 use super::{Csr, Dense, FormatError, RowSparse};
 use sparse_core::element::{Element, Float, Number, Stored};
@@ -6,21 +7,22 @@ use sparse_core::element::{Element, Float, Number, Stored};
 macro_rules! casts {
     ($($array:ident of $held:ident: $source:ident => $rebuilt:expr;)*) => {
         $(impl<T: $held> $array<T> {
-            /// The same array with another type of element, each value the nearest of that type, as the
-            /// [table](crate::formats#casts) says. What is stored stays stored, also where a value becomes zero.
-            /// O(stored values).
+            /// The same array with another type of element, each value the nearest of that type, as
+            /// the [table](crate::formats#casts) says. What is stored stays stored, also where a
+            /// value becomes zero. O(stored values).
             #[must_use]
             pub fn cast<U: $held>(&self) -> $array<U> {
                 let ($source, values) = (self, cast(&self.values));
                 $rebuilt(values)
             }
 
-            /// The same array with another type of element, where each value is one of that type: nothing is lost.
-            /// O(stored values).
+            /// The same array with another type of element, where each value is one of that type:
+            /// nothing is lost. O(stored values).
             ///
             /// # Errors
             ///
-            /// [`FormatError::Inexact`], with the position among the stored values, for the first that is not.
+            /// [`FormatError::Inexact`], with the position among the stored values, for the first
+            /// that is not.
             pub fn try_cast<U: $held>(&self) -> Result<$array<U>, FormatError> {
                 let ($source, values) = (self, try_cast(&self.values)?);
                 Ok($rebuilt(values))

@@ -10,7 +10,7 @@ use sparse_core::storage::Storage;
 /// use sparse_runtime::formats::{AnyView, Csr, Dense};
 /// let (dense, csr) = (Dense::<f32>::ones([2, 3]), Csr::zeros(4, 3));
 /// let arrays: [AnyView<'_>; 2] = [(&dense).into(), (&csr).into()];
-/// let sizes: Vec<_> = arrays.iter().map(|array| (array.stype().name(), array.shape()[0])).collect();
+/// let sizes = arrays.map(|array| (array.stype().name(), array.shape()[0]));
 /// assert_eq!(sizes, [("dense", 2), ("csr", 4)]);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,7 +75,8 @@ impl<T: Element> AnyView<'_, T> {
     ///
     /// # Errors
     ///
-    /// [`FormatError::TooLarge`] if the stored rows cannot be addressed, [`FormatError::OutOfMemory`].
+    /// [`FormatError::TooLarge`] if the stored rows cannot be addressed,
+    /// [`FormatError::OutOfMemory`].
     pub fn to_row_sparse(&self) -> Result<RowSparse<T>, FormatError> {
         with_view!(self, |array| array.to_row_sparse())
     }
@@ -96,13 +97,14 @@ macro_rules! copies {
         }
 
         impl<T: Element> $array<T> {
-            /// Takes the values of another array of the same shape, of whatever storage type: they are converted, this
-            /// array keeps its own. What is stored afterwards is what a conversion of the source stores. Reuses the
-            /// array's memory.
+            /// Takes the values of another array of the same shape, of whatever storage type: they
+            /// are converted, this array keeps its own. What is stored afterwards is what a
+            /// conversion of the source stores. Reuses the array's memory.
             ///
             /// # Errors
             ///
-            /// [`FormatError::Mismatch`] for another shape; [`FormatError::OutOfMemory`]. The array is then as before.
+            /// [`FormatError::Mismatch`] for another shape; [`FormatError::OutOfMemory`]. The array
+            /// is then as before.
             pub fn copy_from<'a>(&mut self, source: impl Into<AnyView<'a, T>>) -> Result<(), FormatError> {
                 let source = source.into();
                 let (target, given) = (AnyView::from(&*self).shape(), source.shape());

@@ -1,4 +1,5 @@
-//! Arrays from data and indices, as other libraries take them: checked, with extents given or found.
+//! Arrays from data and indices, as other libraries take them: checked, with extents given or
+//! found.
 
 use super::ids::ColumnIndex;
 use super::{Csr, Dense, FormatError, RowSparse, Shape};
@@ -40,9 +41,9 @@ impl<T: Stored> Csr<T> {
         Ok(matrix)
     }
 
-    /// A matrix from its three arrays in the order in which SciPy's `csr_matrix((data, indices, indptr))` takes them,
-    /// checked as by [`new`](Csr::new). The number of columns is the one given, or one past the largest column. O(n_rows +
-    /// nnz).
+    /// A matrix from its three arrays in the order in which SciPy's
+    /// `csr_matrix((data, indices, indptr))` takes them, checked as by [`new`](Csr::new). The
+    /// number of columns is the one given, or one past the largest column. O(n_rows + nnz).
     ///
     /// # Errors
     ///
@@ -69,13 +70,15 @@ impl<T: Stored> Csr<T> {
 }
 
 impl<T: Element> RowSparse<T> {
-    /// An array from its stored rows and their ids, ascending, as MXNet's `row_sparse_array((data, indices))` takes them.
-    /// `data` has one row for each id; the other extents are its own. The number of rows is the one given, or one
-    /// past the largest id. Moves `data`; O(number of ids).
+    /// An array from its stored rows and their ids, ascending, as MXNet's
+    /// `row_sparse_array((data, indices))` takes them. `data` has one row for each id; the other
+    /// extents are its own. The number of rows is the one given, or one past the largest id. Moves
+    /// `data`; O(number of ids).
     ///
     /// # Errors
     ///
-    /// As [`new`](RowSparse::new); [`FormatError::StoredValueCount`] if `data` has another number of rows.
+    /// As [`new`](RowSparse::new); [`FormatError::StoredValueCount`] if `data` has another number
+    /// of rows.
     ///
     /// ```
     /// use sparse_runtime::formats::{Dense, RowSparse};

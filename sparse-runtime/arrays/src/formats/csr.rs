@@ -14,9 +14,10 @@ use sparse_core::element::{Float, Stored};
 
 /// A matrix in compressed sparse rows.
 ///
-/// Invariant: `indptr` has `n_rows + 1` entries (or none at all, which means no rows), starts at 0, never
-/// decreases and ends at `nnz`; inside a row the columns ascend strictly and are below `n_cols`; there are as
-/// many values as columns. Stored zeros are allowed and are kept by every conversion from csr to csr.
+/// Invariant: `indptr` has `n_rows + 1` entries (or none at all, which means no rows), starts at 0,
+/// never decreases and ends at `nnz`; inside a row the columns ascend strictly and are below
+/// `n_cols`; there are as many values as columns. Stored zeros are allowed and are kept by every
+/// conversion from csr to csr.
 ///
 /// ```
 /// use sparse_runtime::formats::Csr;
@@ -148,12 +149,13 @@ impl<T: Stored> Csr<T> {
         }
     }
 
-    /// A matrix from `(row, column, value)` in any order; values at the same place are added in the order given.
-    /// O(m log m) for m entries. Entries that add up to zero stay stored.
+    /// A matrix from `(row, column, value)` in any order; values at the same place are added in the
+    /// order given. O(m log m) for m entries. Entries that add up to zero stay stored.
     ///
     /// # Errors
     ///
-    /// [`FormatError::CoordinateOutOfRange`]; [`FormatError::OutOfMemory`] if there are too many rows.
+    /// [`FormatError::CoordinateOutOfRange`]; [`FormatError::OutOfMemory`] if there are too many
+    /// rows.
     ///
     /// ```
     /// use sparse_runtime::formats::Csr;
@@ -220,7 +222,8 @@ impl<T: Stored> Csr<T> {
     ///
     /// # Errors
     ///
-    /// [`FormatError`], with the row, position, column and bound, for unsorted, repeated or too large columns.
+    /// [`FormatError`], with the row, position, column and bound, for unsorted, repeated or too
+    /// large columns.
     ///
     /// ```
     /// use sparse_runtime::formats::Csr;
@@ -249,7 +252,8 @@ impl<T: Stored> Csr<T> {
     ///
     /// # Panics
     ///
-    /// If there is no memory for the row pointers, 8 bytes a row; [`try_zeros`](Csr::try_zeros) returns the error.
+    /// If there is no memory for the row pointers, 8 bytes a row; [`try_zeros`](Csr::try_zeros)
+    /// returns the error.
     #[track_caller]
     pub fn zeros(n_rows: usize, n_cols: usize) -> Self {
         let mut matrix = Csr::default();
@@ -350,11 +354,12 @@ impl<T: Stored> Csr<T> {
         make_room(&mut self.indptr, shape.n_rows().saturating_add(1), ROW_POINTERS, shape)
     }
 
-    /// Rewrites the matrix in its own allocations: `write` gets cleared arrays, `indptr` being `[0]`.
+    /// Rewrites the matrix in its own allocations: `write` gets cleared arrays, `indptr` being
+    /// `[0]`.
     ///
-    /// What it leaves must be canonical, as the type's invariant says; only builds with debug assertions check.
-    /// If it panics, the matrix is left empty, never half written. `I` should be the id type of `n_cols`
-    /// (`with_id_type!`); another one costs a copy of the ids.
+    /// What it leaves must be canonical, as the type's invariant says; only builds with debug
+    /// assertions check. If it panics, the matrix is left empty, never half written. `I` should be
+    /// the id type of `n_cols` (`with_id_type!`); another one costs a copy of the ids.
     pub(crate) fn rebuild<I: ColumnId, R>(
         &mut self,
         n_cols: usize,
@@ -366,7 +371,8 @@ impl<T: Stored> Csr<T> {
         result
     }
 
-    /// Cleared; the matrix is left empty. This and [`put_buffers`](Self::put_buffers) are compiled once, not for each way to write.
+    /// Cleared; the matrix is left empty. This and [`put_buffers`](Self::put_buffers) are compiled
+    /// once, not for each way to write.
     fn take_buffers<I: ColumnId>(&mut self, n_cols: usize) -> CsrBuffers<I, T> {
         let mut buffers = CsrBuffers {
             indptr: std::mem::take(&mut self.indptr),
@@ -429,7 +435,8 @@ impl<T: Stored, D: Device> Default for Csr<T, D> {
     }
 }
 
-/// The same size, pattern and values (so that a stored zero differs from none, and NaN from itself).
+/// The same size, pattern and values (so that a stored zero differs from none, and NaN from
+/// itself).
 impl<T: Stored> PartialEq for Csr<T> {
     fn eq(&self, other: &Self) -> bool {
         self.n_cols == other.n_cols

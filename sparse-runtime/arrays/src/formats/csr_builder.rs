@@ -127,7 +127,8 @@ impl<T: Stored> CsrBuilder<T> {
     ///
     /// # Errors
     ///
-    /// [`FormatError::ColumnOutOfRange`]; the row is then left out wholly, and `entries` empty as well.
+    /// [`FormatError::ColumnOutOfRange`]; the row is then left out wholly, and `entries` empty as
+    /// well.
     pub fn push_unsorted_row(&mut self, entries: &mut Vec<(usize, T)>) -> Result<(), FormatError>
     where
         T: Float,
@@ -210,7 +211,8 @@ impl<T: Stored> CsrBuilder<T> {
     ///
     /// # Errors
     ///
-    /// [`FormatError::ColumnOutOfRange`] if a column is beyond it; the place named is that of the largest column.
+    /// [`FormatError::ColumnOutOfRange`] if a column is beyond it; the place named is that of the
+    /// largest column.
     pub fn finish(mut self, n_cols: Option<usize>) -> Result<Csr<T>, FormatError> {
         self.finish_open_row();
         let n_cols = n_cols.or(self.n_cols).unwrap_or_else(|| self.n_cols_seen());

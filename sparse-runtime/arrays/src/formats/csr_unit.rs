@@ -1,7 +1,7 @@
 //! `csr<unit>`: a csr that holds a pattern only, every stored value being 1.
 //!
-//! Its values are a run of [`Unit`], which takes no memory, so that whatever is generic in what a csr stores (views,
-//! batches, loops) neither holds nor reads values.
+//! Its values are a run of [`Unit`], which takes no memory, so that whatever is generic in what a
+//! csr stores (views, batches, loops) neither holds nor reads values.
 
 use super::ids::ColumnIndex;
 use super::{ColumnIdsView, Csr, CsrView, FormatError};
@@ -11,7 +11,8 @@ use sparse_core::element::{Number, Stored, Unit};
 static UNITS: [Unit; usize::MAX] = [Unit; usize::MAX];
 
 impl Csr<Unit> {
-    /// A pattern from its arrays, every invariant checked, in O(n_rows + nnz): as [`new`](Csr::new), with 1 for each value.
+    /// A pattern from its arrays, every invariant checked, in O(n_rows + nnz): as
+    /// [`new`](Csr::new), with 1 for each value.
     ///
     /// # Errors
     ///
@@ -21,7 +22,8 @@ impl Csr<Unit> {
     /// use sparse_runtime::formats::Csr;
     /// // Row 0 stores columns 1 and 3, row 1 nothing, row 2 column 0.
     /// let x = Csr::pattern(4, vec![0, 2, 2, 3], vec![1u32, 3, 0])?;
-    /// assert_eq!(x.to_string(), "csr [3, 4] unit, 3 stored (25.0 %)\n  0: (1) 1, (3) 1\n  1:\n  2: (0) 1");
+    /// let shown = "csr [3, 4] unit, 3 stored (25.0 %)\n  0: (1) 1, (3) 1\n  1:\n  2: (0) 1";
+    /// assert_eq!(x.to_string(), shown);
     /// assert_eq!(size_of_val(x.values()), 0);
     /// # Ok::<(), sparse_runtime::formats::FormatError>(())
     /// ```
@@ -54,7 +56,8 @@ impl<'a> CsrView<'a, Unit> {
 }
 
 impl<'a, T: Stored> CsrView<'a, T> {
-    /// The same rows as a pattern, without a copy: their values are 1. O(n_rows + nnz), which are read once.
+    /// The same rows as a pattern, without a copy: their values are 1. O(n_rows + nnz), which are
+    /// read once.
     ///
     /// # Errors
     ///

@@ -11,11 +11,12 @@ use std::ops::Range;
 
 /// A borrowed csr matrix, or a selection of rows of one.
 ///
-/// In the four-array form: row `i` is `starts[i]..ends[i]` of the columns and values, so that a run of rows is two
-/// overlapping slices of one `indptr`, and a shuffled batch is two gathered ones, without touching the non-zeros.
+/// In the four-array form: row `i` is `starts[i]..ends[i]` of the columns and values, so that a run
+/// of rows is two overlapping slices of one `indptr`, and a shuffled batch is two gathered ones,
+/// without touching the non-zeros.
 ///
-/// Invariant: as [`Csr`], row by row; `starts[i] <= ends[i] <= columns.len()`. The ids of a view may be of either
-/// width, whatever `n_cols` is.
+/// Invariant: as [`Csr`], row by row; `starts[i] <= ends[i] <= columns.len()`. The ids of a view
+/// may be of either width, whatever `n_cols` is.
 #[derive(Clone, Copy)]
 pub struct CsrView<'a, T: Stored = f32, D: Device = Cpu> {
     pub(super) n_cols: usize,
@@ -55,13 +56,15 @@ impl<'a, T: Stored, D: Device> CsrView<'a, T, D> {
         self.ends
     }
 
-    /// The columns of all stored entries of the matrix behind the view, also of rows that are not in it.
+    /// The columns of all stored entries of the matrix behind the view, also of rows that are not
+    /// in it.
     #[inline]
     pub fn columns(&self) -> D::ColumnIdsSlice<'a> {
         self.columns
     }
 
-    /// The values of all stored entries of the matrix behind the view, also of rows that are not in it.
+    /// The values of all stored entries of the matrix behind the view, also of rows that are not in
+    /// it.
     #[inline]
     pub fn values(&self) -> D::Slice<'a, T> {
         self.values
@@ -116,8 +119,9 @@ impl<'a, T: Stored> CsrView<'a, T> {
 
     /// Rows of this view's matrix, by their bounds.
     ///
-    /// Invariant, for the caller to keep: both slices are equally long, and `(starts[i], ends[i])` are, for some
-    /// `j`, `(self.starts()[j], self.ends()[j])`. Builds with debug assertions check what can be checked.
+    /// Invariant, for the caller to keep: both slices are equally long, and `(starts[i], ends[i])`
+    /// are, for some `j`, `(self.starts()[j], self.ends()[j])`. Builds with debug assertions check
+    /// what can be checked.
     pub(crate) fn with_rows(&self, starts: &'a [u64], ends: &'a [u64]) -> CsrView<'a, T> {
         debug_assert_eq!(starts.len(), ends.len());
         debug_assert!(
@@ -164,7 +168,8 @@ impl<'a, T: Stored> CsrView<'a, T> {
         self.divided.filter(|divided| divided.n_parts() == n_parts)
     }
 
-    /// The number of stored entries in the rows of this view: O(1) for a run of rows, else O(n_rows).
+    /// The number of stored entries in the rows of this view: O(1) for a run of rows, else
+    /// O(n_rows).
     pub fn nnz(&self) -> usize {
         if self.is_run() {
             return self.entries().len();
@@ -216,8 +221,8 @@ impl<'a, T: Stored> CsrView<'a, T> {
         (self.with_rows(starts, ends), self.with_rows(more_starts, more_ends))
     }
 
-    /// Whether each row starts where the one before ends, so that the view's entries are one run of the columns and
-    /// values. O(1) for a run of rows of one matrix, else O(n_rows).
+    /// Whether each row starts where the one before ends, so that the view's entries are one run of
+    /// the columns and values. O(1) for a run of rows of one matrix, else O(n_rows).
     pub fn is_contiguous(&self) -> bool {
         self.is_run() || self.starts[1..].iter().zip(self.ends).all(|(start, end)| start == end)
     }
@@ -355,7 +360,8 @@ impl RowSelection {
         RowSelection::default()
     }
 
-    /// The given rows of a matrix or view, in the order given, without touching its entries. O(number of rows).
+    /// The given rows of a matrix or view, in the order given, without touching its entries.
+    /// O(number of rows).
     ///
     /// # Errors
     ///

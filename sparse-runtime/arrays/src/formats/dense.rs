@@ -125,7 +125,8 @@ impl<T: Element> Dense<T> {
         self.values.get_mut(range)
     }
 
-    /// The element at an index, one number for each extent; `None` outside of the array or for another rank.
+    /// The element at an index, one number for each extent; `None` outside of the array or for
+    /// another rank.
     pub fn get(&self, index: &[usize]) -> Option<T> {
         self.view().get(index)
     }
@@ -236,7 +237,8 @@ impl<'a, T: Element> DenseView<'a, T> {
         self.values.get(row_range(&self.shape, i)?)
     }
 
-    /// The element at an index, one number for each extent; `None` outside of the array or for another rank.
+    /// The element at an index, one number for each extent; `None` outside of the array or for
+    /// another rank.
     pub fn get(&self, index: &[usize]) -> Option<T> {
         let extents = || index.iter().zip(self.shape.iter());
         if index.len() != self.shape.rank() || extents().any(|(i, extent)| i >= extent) {

@@ -1,7 +1,7 @@
 //! Arrays as people read them.
 //!
-//! `Display` prints a header and the rows, `Debug` the same in one line. Both leave out the middle of long arrays and
-//! of long rows. A precision is passed on to the elements: `{:.2}`.
+//! `Display` prints a header and the rows, `Debug` the same in one line. Both leave out the middle
+//! of long arrays and of long rows. A precision is passed on to the elements: `{:.2}`.
 
 use super::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView};
 use sparse_core::element::{Element, Stored};

@@ -1,7 +1,8 @@
 //! The entries of a csr once more, divided by columns, so that those of one thread lie together.
 //!
-//! A thread that updates some of a parameter's rows reads its entries of each row of data, which lie between those of the others: it
-//! waits for lines of the cache of which it wants a part, twice in a step. Divided, it reads half as much of two threads.
+//! A thread that updates some of a parameter's rows reads its entries of each row of data, which
+//! lie between those of the others: it waits for lines of the cache of which it wants a part, twice
+//! in a step. Divided, it reads half as much of two threads.
 
 use super::memory::make_room;
 use super::{ColumnId, ColumnIds, CsrArrays, CsrView, FormatError};
@@ -13,7 +14,8 @@ use crate::with_column_ids;
 use sparse_core::element::Stored;
 use std::ops::Range;
 
-/// A csr whose entries lie in memory once more, divided by columns among threads, as [`CsrView::divided_for`] makes it.
+/// A csr whose entries lie in memory once more, divided by columns among threads, as
+/// [`CsrView::divided_for`] makes it.
 #[derive(Clone)]
 pub struct DividedCsr<'a, T: Stored = f32> {
     matrix: CsrView<'a, T>,
@@ -21,7 +23,8 @@ pub struct DividedCsr<'a, T: Stored = f32> {
 }
 
 impl<'a, T: Stored> DividedCsr<'a, T> {
-    /// The matrix. Kernels and steps that are shared among as many threads read what is each one's own.
+    /// The matrix. Kernels and steps that are shared among as many threads read what is each one's
+    /// own.
     pub fn view(&self) -> CsrView<'_, T> {
         let matrix: CsrArrays<'_, T> = self.matrix.arrays();
         matrix.view().with_divided(self.entries.rows(0..self.matrix.n_rows()))
@@ -29,8 +32,10 @@ impl<'a, T: Stored> DividedCsr<'a, T> {
 }
 
 impl<'a, T: Stored> CsrView<'a, T> {
-    /// The same matrix, whose entries lie in memory once more, divided by columns among so many threads, 32 at most: what
-    /// [`Dataset::divided_for`](crate::data::Dataset::divided_for) does for a dataset. Each of them has about as many. Results have the same bits. O(nnz) on each thread.
+    /// The same matrix, whose entries lie in memory once more, divided by columns among so many
+    /// threads, 32 at most: what [`Dataset::divided_for`](crate::data::Dataset::divided_for) does
+    /// for a dataset. Each of them has about as many. Results have the same bits. O(nnz) on each
+    /// thread.
     ///
     /// # Errors
     ///
@@ -52,8 +57,8 @@ impl<'a, T: Stored> CsrView<'a, T> {
 
 /// The entries of a csr, in parts of neighbouring columns; each part has all rows.
 ///
-/// Invariants: `firsts` ascend, and there is a part more than they are; each part has as many rows as the csr, and its entries of a row
-/// are those of the csr in its columns.
+/// Invariants: `firsts` ascend, and there is a part more than they are; each part has as many rows
+/// as the csr, and its entries of a row are those of the csr in its columns.
 #[derive(Clone)]
 pub(crate) struct DividedEntries<T> {
     n_cols: usize,
@@ -62,20 +67,23 @@ pub(crate) struct DividedEntries<T> {
     parts: Vec<Part<T>>,
 }
 
-/// Invariant: as that of a csr, but that the first row begins after [`BEFORE`] entries that are of none, unless the csr has no entries.
+/// Invariant: as that of a csr, but that the first row begins after [`BEFORE`] entries that are of
+/// none, unless the csr has no entries.
 #[derive(Clone)]
 struct Part<T> {
     indptr: Vec<u64>,
     columns: ColumnIds,
     values: Vec<T>,
-    /// For each row the place of its first entry among [`LANES`]: how many entries are of earlier parts.
+    /// For each row the place of its first entry among [`LANES`]: how many entries are of earlier
+    /// parts.
     lanes: Vec<u8>,
 }
 
 /// Who sums terms by their place in a row has so many sums, and takes them in turn.
 pub(crate) const LANES: usize = 4;
 
-/// Entries before those of the first row of a part: who takes so many at once as there are lanes begins up to so many before a row.
+/// Entries before those of the first row of a part: who takes so many at once as there are lanes
+/// begins up to so many before a row.
 const BEFORE: usize = LANES - 1;
 
 impl<T: Stored> DividedEntries<T> {

@@ -1,4 +1,5 @@
-//! The elements of a dense array or of stored rows, from a line of the cache on where the array made its memory itself.
+//! The elements of a dense array or of stored rows, from a line of the cache on where the array
+//! made its memory itself.
 
 use super::memory::make_room;
 use super::{FormatError, Shape};
@@ -9,12 +10,13 @@ use std::ops::{Deref, DerefMut};
 /// Fewer bytes stay in the nearest cache, where it matters little how they lie in its lines.
 const SMALL: usize = 1024;
 
-/// The elements of a [`Dense`](super::Dense) on the host, or of the rows of a [`RowSparse`](super::RowSparse): a `Vec`, of which the first
-/// few are skipped, so that the rest begins at a cache line. A row of 16 numbers is then one line, and not parts of two, as all rows are
-/// in what an allocator gives for a large array.
+/// The elements of a [`Dense`](super::Dense) on the host, or of the rows of a
+/// [`RowSparse`](super::RowSparse): a `Vec`, of which the first few are skipped, so that the rest
+/// begins at a cache line. A row of 16 numbers is then one line, and not parts of two, as all rows
+/// are in what an allocator gives for a large array.
 ///
-/// A `Vec` that is taken over stays where it is, and one that is given away has its elements moved to the front: `O(1)` for what was
-/// taken over and did not grow, else `O(len)`.
+/// A `Vec` that is taken over stays where it is, and one that is given away has its elements moved
+/// to the front: `O(1)` for what was taken over and did not grow, else `O(len)`.
 ///
 /// Invariant: `start <= memory.len()`.
 #[derive(Debug)]
@@ -33,8 +35,8 @@ impl<T: Copy + Default> Elements<T> {
         elements
     }
 
-    /// The number of elements becomes `len`. Those that were there may have other values, and so may new ones. Allocates only if there
-    /// never were as many.
+    /// The number of elements becomes `len`. Those that were there may have other values, and so
+    /// may new ones. Allocates only if there never were as many.
     pub(super) fn resize_for_overwrite(&mut self, len: usize) {
         if self.start.saturating_add(len) > self.memory.capacity() {
             // Not less than twice as many, so that growing row by row is linear.
@@ -61,7 +63,8 @@ impl<T: Copy + Default> Elements<T> {
         self.memory.truncate(self.start.saturating_add(len));
     }
 
-    /// Becomes what `write` makes of their memory, which it gets empty: elements that begin where the memory does.
+    /// Becomes what `write` makes of their memory, which it gets empty: elements that begin where
+    /// the memory does.
     pub(crate) fn rewrite<R>(&mut self, write: impl FnOnce(&mut Vec<T>) -> R) -> R {
         let mut memory = std::mem::take(self).memory;
         memory.clear();
@@ -79,8 +82,9 @@ impl<T: Copy + Default> Elements<T> {
         self.memory.extend_from_slice(source);
     }
 
-    /// Makes room for `len` elements in all, so that [`resize_for_overwrite`](Elements::resize_for_overwrite) to them neither panics nor
-    /// ends the process. The elements may be gone.
+    /// Makes room for `len` elements in all, so that
+    /// [`resize_for_overwrite`](Elements::resize_for_overwrite) to them neither panics nor ends the
+    /// process. The elements may be gone.
     ///
     /// # Errors
     ///
@@ -121,7 +125,8 @@ fn padding<T>(len: usize) -> usize {
     if len.saturating_mul(size_of::<T>()) < SMALL { 0 } else { LINE / size_of::<T>() }
 }
 
-/// How many elements come before the first that begins a cache line, of memory with room for the padding of `len` elements.
+/// How many elements come before the first that begins a cache line, of memory with room for the
+/// padding of `len` elements.
 fn skipped<T>(memory: &[T], len: usize) -> usize {
     // A `Vec` is aligned to its elements, whose size divides a line.
     memory.as_ptr().align_offset(LINE).min(padding::<T>(len))

@@ -4,7 +4,8 @@ use super::{MAX_RANK, Shape};
 use crate::kernels::TooManyThreads;
 use sparse_core::storage::ElementType;
 
-/// The parts given do not make a valid array. Every variant names the value, the bound and the place.
+/// The parts given do not make a valid array. Every variant names the value, the bound and the
+/// place.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {

@@ -191,7 +191,8 @@ impl ColumnIds {
         }
     }
 
-    /// Removes all ids and takes the width that `n_cols` asks for, keeping the allocation where it is the same.
+    /// Removes all ids and takes the width that `n_cols` asks for, keeping the allocation where it
+    /// is the same.
     pub(super) fn reset(&mut self, n_cols: usize) {
         match (self, fits_u32(n_cols)) {
             (ColumnIds::U32(ids), true) => ids.clear(),
@@ -283,7 +284,8 @@ impl Default for ColumnIdsView<'_> {
     }
 }
 
-/// Runs `$body` with `$ids` bound to the slice of ids of either width: one branch a call, none inside.
+/// Runs `$body` with `$ids` bound to the slice of ids of either width: one branch a call, none
+/// inside.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! with_column_ids {

@@ -23,8 +23,8 @@ impl<'a, T: Stored> CsrView<'a, T> {
 }
 
 impl<T: Element> CsrView<'_, T> {
-    /// The element at a row and a column, 0 where none is stored; `None` outside of the matrix. O(log of the row's
-    /// entries).
+    /// The element at a row and a column, 0 where none is stored; `None` outside of the matrix.
+    /// O(log of the row's entries).
     pub fn get(&self, row: usize, column: usize) -> Option<T> {
         let (columns, values) = self.row(row)?;
         if column >= self.n_cols {
@@ -73,8 +73,8 @@ impl<T: Stored> Csr<T> {
 }
 
 impl<T: Element> Csr<T> {
-    /// The element at a row and a column, 0 where none is stored; `None` outside of the matrix. O(log of the row's
-    /// entries).
+    /// The element at a row and a column, 0 where none is stored; `None` outside of the matrix.
+    /// O(log of the row's entries).
     pub fn get(&self, row: usize, column: usize) -> Option<T> {
         self.view().get(row, column)
     }
@@ -117,8 +117,8 @@ impl<'a, T: Element> RowSparseView<'a, T> {
         share(self.n_stored(), self.shape.n_rows() as f64)
     }
 
-    /// The element at an index, one number for each extent, 0 where its row is not stored; `None` outside of the array or
-    /// for another rank. O(log n_stored).
+    /// The element at an index, one number for each extent, 0 where its row is not stored; `None`
+    /// outside of the array or for another rank. O(log n_stored).
     pub fn get(&self, index: &[usize]) -> Option<T> {
         let (&row, within) = index.split_first()?;
         let inside = |(&i, &extent): (&usize, &usize)| i < extent;
@@ -160,8 +160,8 @@ impl<T: Element> RowSparse<T> {
         self.view().density()
     }
 
-    /// The element at an index, one number for each extent, 0 where its row is not stored; `None` outside of the array or
-    /// for another rank. O(log n_stored).
+    /// The element at an index, one number for each extent, 0 where its row is not stored; `None`
+    /// outside of the array or for another rank. O(log n_stored).
     ///
     /// ```
     /// use sparse_runtime::formats::RowSparse;
@@ -178,7 +178,8 @@ impl<T: Element> RowSparse<T> {
         self.view().iter_rows()
     }
 
-    /// Leaves out the stored rows that are 0 everywhere. O(stored values), in the array's own memory.
+    /// Leaves out the stored rows that are 0 everywhere. O(stored values), in the array's own
+    /// memory.
     pub fn eliminate_zeros(&mut self) {
         let row_size = self.shape.row_size();
         let mut kept = 0;

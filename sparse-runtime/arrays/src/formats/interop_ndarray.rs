@@ -1,4 +1,5 @@
-//! Exchange with `ndarray`; what is copied and what is not is in the documentation of [`formats`](super).
+//! Exchange with `ndarray`; what is copied and what is not is in the documentation of
+//! [`formats`](super).
 
 use super::dense::too_large;
 use super::{Dense, DenseView, FormatError, Shape};
@@ -9,7 +10,8 @@ use sparse_core::element::Element;
 ///
 /// # Errors
 ///
-/// [`FormatError::TooLarge`] for an array without elements whose other extents `ndarray` cannot represent.
+/// [`FormatError::TooLarge`] for an array without elements whose other extents `ndarray` cannot
+/// represent.
 impl<'a, T: Element> TryFrom<DenseView<'a, T>> for ArrayViewD<'a, T> {
     type Error = FormatError;
 
@@ -23,7 +25,8 @@ impl<'a, T: Element> TryFrom<DenseView<'a, T>> for ArrayViewD<'a, T> {
 ///
 /// # Errors
 ///
-/// [`FormatError::TooLarge`] for an array without elements whose other extents `ndarray` cannot represent.
+/// [`FormatError::TooLarge`] for an array without elements whose other extents `ndarray` cannot
+/// represent.
 impl<T: Element> TryFrom<Dense<T>> for ArrayD<T> {
     type Error = FormatError;
 

@@ -1,7 +1,8 @@
-//! Exchange with `sprs`; what is copied and what is not is in the documentation of [`formats`](super).
+//! Exchange with `sprs`; what is copied and what is not is in the documentation of
+//! [`formats`](super).
 //!
-//! Deliberately absent: a `sprs` view of a [`CsrView`], which has no `indptr` of its own. Borrow the whole matrix and
-//! slice there.
+//! Deliberately absent: a `sprs` view of a [`CsrView`], which has no `indptr` of its own. Borrow
+//! the whole matrix and slice there.
 
 use super::ids::ColumnIndex;
 use super::{ColumnIds, ColumnIdsView, Csr, CsrParts, CsrView, FormatError};
@@ -14,7 +15,8 @@ use sprs::{CsMatI, CsMatViewI, SpIndex};
 ///
 /// # Errors
 ///
-/// [`FormatError::Layout`] for a csc matrix; as [`Csr::new`] where `sprs` was made to hold an invalid one.
+/// [`FormatError::Layout`] for a csc matrix; as [`Csr::new`] where `sprs` was made to hold an
+/// invalid one.
 impl<T, I, P> TryFrom<CsMatI<T, I, P>> for Csr<T>
 where
     T: Element,
@@ -58,8 +60,8 @@ macro_rules! exchange {
         ///
         /// # Errors
         ///
-        /// [`FormatError::Layout`] for `u32` ids and more than 2³² columns, [`FormatError::Mismatch`] for what
-        /// `sprs` refuses.
+        /// [`FormatError::Layout`] for `u32` ids and more than 2³² columns,
+        /// [`FormatError::Mismatch`] for what `sprs` refuses.
         impl<T: Element> TryFrom<Csr<T>> for CsMatI<T, $id, $pointer> {
             type Error = FormatError;
 
@@ -75,7 +77,8 @@ macro_rules! exchange {
         ///
         /// # Errors
         ///
-        /// [`FormatError::Layout`] where the ids have another width, [`FormatError::Mismatch`] for what `sprs` refuses.
+        /// [`FormatError::Layout`] where the ids have another width, [`FormatError::Mismatch`] for
+        /// what `sprs` refuses.
         impl<'a, T: Element> TryFrom<&'a Csr<T>> for CsMatViewI<'a, T, $id, $pointer> {
             type Error = FormatError;
 
@@ -95,8 +98,8 @@ macro_rules! exchange {
         ///
         /// # Errors
         ///
-        /// [`FormatError::Layout`] for a csc matrix or a run of rows that does not start at row 0; as [`Csr::new`] where
-        /// `sprs` was made to hold an invalid one.
+        /// [`FormatError::Layout`] for a csc matrix or a run of rows that does not start at row 0;
+        /// as [`Csr::new`] where `sprs` was made to hold an invalid one.
         impl<'a, T: Element> TryFrom<CsMatViewI<'a, T, $id, $pointer>> for CsrView<'a, T> {
             type Error = FormatError;
 

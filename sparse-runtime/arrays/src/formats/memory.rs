@@ -7,7 +7,8 @@ pub(crate) const ELEMENTS: &str = "the elements";
 pub(super) const ROW_POINTERS: &str = "the row pointers";
 pub(super) const ROW_IDS: &str = "the row ids";
 
-/// Makes room for `size` elements in all, so that growing to them neither panics nor ends the process.
+/// Makes room for `size` elements in all, so that growing to them neither panics nor ends the
+/// process.
 ///
 /// # Errors
 ///

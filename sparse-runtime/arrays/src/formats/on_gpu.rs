@@ -209,7 +209,8 @@ impl<T: Stored> Csr<T, Cuda> {
     }
 }
 
-/// Invariant, beside that of [`CsrView`]: the view is of a whole matrix, whose entries are those of its rows, row after row.
+/// Invariant, beside that of [`CsrView`]: the view is of a whole matrix, whose entries are those of
+/// its rows, row after row.
 impl<'a, T: Stored> CsrView<'a, T, Cuda> {
     /// A whole matrix, of arrays that are those of one.
     pub(crate) fn of_slices(
@@ -259,7 +260,8 @@ impl<T: Element> RowSparse<T, Cuda> {
         })
     }
 
-    /// Takes the shape of an array and the rows that it stores, with whatever values were left in its memory.
+    /// Takes the shape of an array and the rows that it stores, with whatever values were left in
+    /// its memory.
     pub(crate) fn take_pattern(
         &mut self,
         gpu: &Gpu,
@@ -275,7 +277,8 @@ impl<T: Element> RowSparse<T, Cuda> {
         }
     }
 
-    /// Becomes an array of this shape that stores these rows, with whatever values were left in its memory.
+    /// Becomes an array of this shape that stores these rows, with whatever values were left in its
+    /// memory.
     pub(crate) fn store_rows(
         &mut self,
         gpu: &Gpu,
@@ -288,7 +291,8 @@ impl<T: Element> RowSparse<T, Cuda> {
         Ok(self.values.as_slice())
     }
 
-    /// Becomes an array of this shape that stores so many rows, whose ids are to be written with their values.
+    /// Becomes an array of this shape that stores so many rows, whose ids are to be written with
+    /// their values.
     pub(crate) fn make_rows(
         &mut self,
         gpu: &Gpu,

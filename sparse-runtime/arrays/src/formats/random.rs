@@ -8,14 +8,15 @@ use chacha20::ChaCha8Rng;
 use sparse_core::element::Float;
 
 impl<T: Float> Csr<T> {
-    /// A random matrix: exactly `round(density · n_rows · n_cols)` entries are stored, at places drawn uniformly without
-    /// repetition, with values uniform in (0, 1). The same seed gives the same matrix on every machine.
-    /// O(n_rows + m log m) for m entries, or m empty places if those are fewer.
+    /// A random matrix: exactly `round(density · n_rows · n_cols)` entries are stored, at places
+    /// drawn uniformly without repetition, with values uniform in (0, 1). The same seed gives the
+    /// same matrix on every machine. O(n_rows + m log m) for m entries, or m empty places if those
+    /// are fewer.
     ///
     /// # Errors
     ///
-    /// [`FormatError::Density`] unless the density is in [0, 1]; [`FormatError::Uncountable`] if there are more places
-    /// than 64 bits count; [`FormatError::OutOfMemory`].
+    /// [`FormatError::Density`] unless the density is in [0, 1]; [`FormatError::Uncountable`] if
+    /// there are more places than 64 bits count; [`FormatError::OutOfMemory`].
     ///
     /// ```
     /// use sparse_runtime::formats::Csr;
@@ -55,9 +56,10 @@ impl<T: Float> Csr<T> {
 }
 
 impl<T: Float> RowSparse<T> {
-    /// A random array: exactly `round(density · n_rows)` rows are stored, drawn uniformly without repetition, with all
-    /// their values uniform in (0, 1). The same seed gives the same array on every machine. O(k log k) for k rows, or
-    /// rows that are not stored if those are fewer, plus O(stored values).
+    /// A random array: exactly `round(density · n_rows)` rows are stored, drawn uniformly without
+    /// repetition, with all their values uniform in (0, 1). The same seed gives the same array on
+    /// every machine. O(k log k) for k rows, or rows that are not stored if those are fewer, plus
+    /// O(stored values).
     ///
     /// # Errors
     ///

@@ -7,8 +7,8 @@ use sparse_core::element::{Element, Float};
 
 /// Some rows of a larger array; the others are zero.
 ///
-/// Invariant: row ids ascend strictly and are below `shape.n_rows()`; `values` holds one row of `shape.row_size()`
-/// elements for each id, in order.
+/// Invariant: row ids ascend strictly and are below `shape.n_rows()`; `values` holds one row of
+/// `shape.row_size()` elements for each id, in order.
 ///
 /// ```
 /// use sparse_runtime::formats::RowSparse;
@@ -72,8 +72,8 @@ impl<T: Element> RowSparse<T> {
     ///
     /// # Errors
     ///
-    /// [`FormatError`], with the position and bound, for unsorted, repeated or too large row ids, or another number
-    /// of values.
+    /// [`FormatError`], with the position and bound, for unsorted, repeated or too large row ids,
+    /// or another number of values.
     pub fn new(
         shape: impl Into<Shape>,
         indices: Vec<u64>,
@@ -84,8 +84,8 @@ impl<T: Element> RowSparse<T> {
         Ok(RowSparse { shape, indices, values: values.into() })
     }
 
-    /// An array from row ids in any order and one row of values for each; rows of the same id are added in the order
-    /// given. O(k log k + k · row size) for k rows.
+    /// An array from row ids in any order and one row of values for each; rows of the same id are
+    /// added in the order given. O(k log k + k · row size) for k rows.
     ///
     /// # Errors
     ///
@@ -93,7 +93,8 @@ impl<T: Element> RowSparse<T> {
     ///
     /// ```
     /// use sparse_runtime::formats::RowSparse;
-    /// let sum = RowSparse::from_unsorted([9, 2], vec![7, 2, 7], vec![1.0f32, 1.0, 5.0, 6.0, 0.5, 0.0])?;
+    /// let rows = vec![1.0f32, 1.0, 5.0, 6.0, 0.5, 0.0];
+    /// let sum = RowSparse::from_unsorted([9, 2], vec![7, 2, 7], rows)?;
     /// assert_eq!(sum, RowSparse::new([9, 2], vec![2, 7], vec![5.0, 6.0, 1.5, 1.0])?);
     /// # Ok::<(), sparse_runtime::formats::FormatError>(())
     /// ```
@@ -411,7 +412,8 @@ impl<'a, T: Element> From<&'a RowSparse<T>> for RowSparseView<'a, T> {
     }
 }
 
-/// The same shape, stored rows and values (so that a stored row of zeros differs from none, and NaN from itself).
+/// The same shape, stored rows and values (so that a stored row of zeros differs from none, and NaN
+/// from itself).
 impl<T: Element> PartialEq for RowSparse<T> {
     fn eq(&self, other: &Self) -> bool {
         self.view() == other.view()

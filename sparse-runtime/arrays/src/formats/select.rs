@@ -70,8 +70,8 @@ impl<T: Element> RowSparseView<'_, T> {
     ///
     /// # Errors
     ///
-    /// [`FormatError::RowIdOutOfRange`], [`FormatError::RowIdUnsorted`] and [`FormatError::RowIdDuplicate`];
-    /// [`FormatError::OutOfMemory`].
+    /// [`FormatError::RowIdOutOfRange`], [`FormatError::RowIdUnsorted`] and
+    /// [`FormatError::RowIdDuplicate`]; [`FormatError::OutOfMemory`].
     pub fn retain(&self, ids: &[u64]) -> Result<RowSparse<T>, FormatError> {
         check_row_ids(self.shape.n_rows(), ids)?;
         let row_size = self.shape.row_size();
@@ -90,8 +90,8 @@ impl<T: Element> RowSparseView<'_, T> {
 }
 
 impl<T: Element> RowSparse<T> {
-    /// The array of a run of rows, whose ids count from the first of them. A copy: the ids change. O(log n_stored + values
-    /// copied).
+    /// The array of a run of rows, whose ids count from the first of them. A copy: the ids change.
+    /// O(log n_stored + values copied).
     ///
     /// # Errors
     ///
@@ -108,14 +108,15 @@ impl<T: Element> RowSparse<T> {
         self.view().slice_rows(range)
     }
 
-    /// The rows of a list, as they are, of an array of the same shape; the others are not stored. A row that was not stored before
-    /// is not stored after, as with the operator [`retain`](crate::ops::retain), which takes ids in any order.
-    /// O(k log n_stored + values kept) for k ids.
+    /// The rows of a list, as they are, of an array of the same shape; the others are not stored. A
+    /// row that was not stored before is not stored after, as with the operator
+    /// [`retain`](crate::ops::retain), which takes ids in any order. O(k log n_stored + values
+    /// kept) for k ids.
     ///
     /// # Errors
     ///
-    /// [`FormatError::RowIdOutOfRange`], [`FormatError::RowIdUnsorted`] and [`FormatError::RowIdDuplicate`];
-    /// [`FormatError::OutOfMemory`].
+    /// [`FormatError::RowIdOutOfRange`], [`FormatError::RowIdUnsorted`] and
+    /// [`FormatError::RowIdDuplicate`]; [`FormatError::OutOfMemory`].
     ///
     /// ```
     /// use sparse_runtime::formats::RowSparse;

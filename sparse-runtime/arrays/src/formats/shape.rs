@@ -88,7 +88,8 @@ impl Shape {
         if self.rank == 0 { 1 } else { self.dims[0] }
     }
 
-    /// The elements of one row: the product of all extents but the first; `usize::MAX` where it does not fit.
+    /// The elements of one row: the product of all extents but the first; `usize::MAX` where it
+    /// does not fit.
     #[inline]
     pub fn row_size(&self) -> usize {
         saturating_product(self.get(1..).unwrap_or(&[]))

@@ -7,17 +7,19 @@ use crate::prefetch::LINE;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// A run of elements that starts at a multiple of 64 bytes, so that a row of 64 bytes is one cache line and not parts
-/// of two.
+/// A run of elements that starts at a multiple of 64 bytes, so that a row of 64 bytes is one cache
+/// line and not parts of two.
 ///
-/// Made from zero pages of the system, like a zeroed `Vec`: memory that nobody has written is not there yet. (An
-/// allocation with the alignment in its layout would be written with zeros.) On Linux a large run asks for
-/// [large pages](crate::huge_pages). What is written first in such a page makes all of its 2 MiB resident.
+/// Made from zero pages of the system, like a zeroed `Vec`: memory that nobody has written is not
+/// there yet. (An allocation with the alignment in its layout would be written with zeros.) On
+/// Linux a large run asks for [large pages](crate::huge_pages). What is written first in such a
+/// page makes all of its 2 MiB resident.
 ///
-/// The memory may be shared with others, or be that of a mapped file: then it is copied before the first write, and clones share it.
+/// The memory may be shared with others, or be that of a mapped file: then it is copied before the
+/// first write, and clones share it.
 ///
-/// Invariants: `start + len` elements lie in `memory`, which starts at a multiple of `T`'s alignment; `T` is a number, of which
-/// all bits zero are one, and all bits are a number.
+/// Invariants: `start + len` elements lie in `memory`, which starts at a multiple of `T`'s
+/// alignment; `T` is a number, of which all bits zero are one, and all bits are a number.
 #[derive(Debug)]
 pub(crate) struct Aligned<T> {
     memory: Memory<T>,
@@ -88,7 +90,8 @@ impl<T: Copy + Default> Aligned<T> {
         Aligned { memory: Memory::Own(Owned::Heap(memory)), start, len }
     }
 
-    /// `None` for a run that is too small to gain by it, and where the system has none to give: then `Vec` has its say.
+    /// `None` for a run that is too small to gain by it, and where the system has none to give:
+    /// then `Vec` has its say.
     #[cfg(target_os = "linux")]
     fn on_pages(len: usize, advice: memmap2::Advice) -> Option<Self> {
         let bytes = len.checked_mul(size_of::<T>())?;
@@ -103,8 +106,9 @@ impl<T: Copy + Default> Aligned<T> {
         Some(Aligned { memory: Memory::Own(Owned::Pages(memory)), start, len })
     }
 
-    /// `len` elements of a mapped file, from a byte on; `None` where they do not lie there as they do in memory: past its end, at an
-    /// address that is no multiple of their alignment, or on a machine that has its bytes the other way round.
+    /// `len` elements of a mapped file, from a byte on; `None` where they do not lie there as they
+    /// do in memory: past its end, at an address that is no multiple of their alignment, or on a
+    /// machine that has its bytes the other way round.
     #[cfg(target_os = "linux")]
     pub(crate) fn of_file(file: &Arc<memmap2::Mmap>, byte: usize, len: usize) -> Option<Self> {
         let end = len.checked_mul(size_of::<T>())?.checked_add(byte)?;

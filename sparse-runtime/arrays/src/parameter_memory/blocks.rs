@@ -1,4 +1,5 @@
-//! Rows of weights, each with the state of an update rule beside it, or with the slot of its sum in a batch, or both.
+//! Rows of weights, each with the state of an update rule beside it, or with the slot of its sum in
+//! a batch, or both.
 
 use super::aligned::Aligned;
 use super::tenant::{Owner, Tenant};
@@ -15,7 +16,8 @@ pub(crate) struct Layout {
     pub(crate) stride: usize,
     /// The states of a row, in numbers.
     pub(crate) n_states: usize,
-    /// Of the step up to which the row is settled, a `u32`; `None` where a row has no room for it that would be left empty without.
+    /// Of the step up to which the row is settled, a `u32`; `None` where a row has no room for it
+    /// that would be left empty without.
     pub(crate) last: Option<usize>,
     /// Of the [slot](Layout::with_slots) of the row's sum, a `u32`.
     pub(crate) slot: Option<usize>,
@@ -35,8 +37,9 @@ impl Layout {
         Layout { states, stride, n_states, last, slot: None }
     }
 
-    /// The same with a slot for each row, at which a batch finds the sum of the row's gradients: then the line of the cache that has the weight has
-    /// that as well. Rows are larger by it, or it is where the last step would be, which such rows have elsewhere.
+    /// The same with a slot for each row, at which a batch finds the sum of the row's gradients:
+    /// then the line of the cache that has the weight has that as well. Rows are larger by it, or
+    /// it is where the last step would be, which such rows have elsewhere.
     #[inline(always)]
     pub(crate) const fn with_slots<T, S>(row_size: usize, n_states: usize) -> Layout {
         let Layout { states, .. } = Layout::of::<T, S>(row_size, n_states);
@@ -48,8 +51,8 @@ impl Layout {
     }
 }
 
-/// The bytes from row to row where each has so many: a power of two where that costs at most a third more, so that a row lies in as few cache lines
-/// as it can.
+/// The bytes from row to row where each has so many: a power of two where that costs at most a
+/// third more, so that a row lies in as few cache lines as it can.
 #[inline(always)]
 const fn stride_of<T, S>(used: usize) -> usize {
     let (power, of_weights, of_states) =
@@ -76,7 +79,8 @@ pub(crate) struct Blocks {
 const MOST_SLOTS: u32 = 1 << 31;
 
 impl Blocks {
-    /// Zeros, of which nothing is mapped yet. The caller has seen that `n_rows` strides can be addressed.
+    /// Zeros, of which nothing is mapped yet. The caller has seen that `n_rows` strides can be
+    /// addressed.
     pub(super) fn new(n_rows: usize, layout: Layout, tenant: &Tenant) -> Self {
         let bytes = n_rows.saturating_mul(layout.stride);
         let memory = Aligned::new(0u64, bytes.div_ceil(size_of::<u64>()));
@@ -104,7 +108,8 @@ impl Blocks {
         blocks
     }
 
-    /// Slots for `count` rows that no row has yet: the first of them. O(1), but once in so many slots that it counts for nothing.
+    /// Slots for `count` rows that no row has yet: the first of them. O(1), but once in so many
+    /// slots that it counts for nothing.
     pub(super) fn take_slots(&mut self, n_rows: usize, count: u32) -> u32 {
         if MOST_SLOTS - self.next_slot < count {
             self.set_back_slots(n_rows);

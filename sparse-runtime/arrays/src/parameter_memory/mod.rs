@@ -101,7 +101,8 @@ impl<T: Element> Table<T> {
         Table { n_rows, values: values.into(), ..Table::zeros(0, row_size) }
     }
 
-    /// The rows of a slice of values, row major; values after the last whole row are left out. O(values).
+    /// The rows of a slice of values, row major; values after the last whole row are left out.
+    /// O(values).
     ///
     /// # Panics
     ///
@@ -201,8 +202,8 @@ impl<T: Element> Table<T> {
         }
     }
 
-    /// Takes what a record has, as ascending runs: then norms cost what these rows do, until the next write. Nothing where
-    /// rows were written that the record does not have. O(runs).
+    /// Takes what a record has, as ascending runs: then norms cost what these rows do, until the
+    /// next write. Nothing where rows were written that the record does not have. O(runs).
     pub(crate) fn set_recorded(&mut self, recorder: Recorder, recorded: impl Iterator<Item = Run>) {
         self.runs_in_use.set_recorded(recorder, self.n_rows, recorded);
     }
@@ -266,8 +267,9 @@ impl<T: Element> Table<T> {
         values
     }
 
-    /// The rows as blocks with the tenant's states, `n_states` a row, zero at first, to be written by the tenant, which adds the rows to a record. O(1),
-    /// after a change of form or tenant O(values).
+    /// The rows as blocks with the tenant's states, `n_states` a row, zero at first, to be written
+    /// by the tenant, which adds the rows to a record. O(1), after a change of form or tenant
+    /// O(values).
     #[inline(always)]
     pub(crate) fn blocks<S: Copy>(
         &mut self,
@@ -280,7 +282,8 @@ impl<T: Element> Table<T> {
         self.blocks.as_mut().map_or(std::ptr::null_mut(), Blocks::as_mut_ptr)
     }
 
-    /// Gives the rows the form of [`blocks`](Self::blocks), with the same weights. O(1), after a change of form or tenant O(values).
+    /// Gives the rows the form of [`blocks`](Self::blocks), with the same weights. O(1), after a
+    /// change of form or tenant O(values).
     #[inline(always)]
     pub(crate) fn turn_into_blocks<S: Copy>(&mut self, tenant: &Tenant, n_states: usize) {
         if !self.are_blocks_of(tenant, n_states, false) {
@@ -320,7 +323,8 @@ impl<T: Element> Table<T> {
             && self.blocks.as_ref().is_some_and(are_those)
     }
 
-    /// Whether a tenant's blocks have slots, and the newest weights, so that they are there at once.
+    /// Whether a tenant's blocks have slots, and the newest weights, so that they are there at
+    /// once.
     #[inline(always)]
     pub(crate) fn has_newest_slots(&self, tenant: &Tenant) -> bool {
         let are_those =
@@ -334,9 +338,10 @@ impl<T: Element> Table<T> {
         self.blocks_of(tenant).is_some_and(|blocks| blocks.layout().slot.is_some())
     }
 
-    /// Whether [slots](Self::blocks_with_slots) are there at once, for a batch of so many entries, or worth it: to change the form of a table is O(values),
-    /// so that it is done once for as many entries as there are rows, and where it costs nothing, or not again. Then it allocates nothing, if not at
-    /// the first batch.
+    /// Whether [slots](Self::blocks_with_slots) are there at once, for a batch of so many entries,
+    /// or worth it: to change the form of a table is O(values), so that it is done once for as many
+    /// entries as there are rows, and where it costs nothing, or not again. Then it allocates
+    /// nothing, if not at the first batch.
     #[inline(always)]
     pub(crate) fn slots_pay<S: Copy>(
         &mut self,
@@ -372,8 +377,8 @@ impl<T: Element> Table<T> {
         pays
     }
 
-    /// Puts a tenant's blocks in place, in whatever layout they are, new ones in this one: whether these are zeros that nobody has written. If they were not,
-    /// their weights do not count.
+    /// Puts a tenant's blocks in place, in whatever layout they are, new ones in this one: whether
+    /// these are zeros that nobody has written. If they were not, their weights do not count.
     fn put_blocks(&mut self, layout: Layout, tenant: &Tenant) -> bool {
         let belong = |blocks: &Blocks| blocks.belong_to(tenant);
         if self.blocks.as_ref().is_some_and(belong) {

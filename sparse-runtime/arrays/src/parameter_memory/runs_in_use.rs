@@ -81,8 +81,8 @@ impl Clone for RunsInUse {
     }
 }
 
-/// The most runs that are listed, of a table of `n_rows` rows. With more of them in use, a pass over
-/// all rows costs little more than one over those.
+/// The most runs that are listed, of a table of `n_rows` rows. With more of them in use, a pass
+/// over all rows costs little more than one over those.
 fn most_runs(n_rows: usize) -> usize {
     n_rows / ROWS_PER_RUN / 2 + 64
 }
@@ -125,8 +125,8 @@ impl RunsInUse {
         };
     }
 
-    /// Takes what a record has, as ascending runs, where it has all rows that were written since they
-    /// were known. O(runs).
+    /// Takes what a record has, as ascending runs, where it has all rows that were written since
+    /// they were known. O(runs).
     pub(super) fn set_recorded(
         &mut self,
         recorder: Recorder,

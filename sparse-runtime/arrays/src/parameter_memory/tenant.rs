@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Weak};
 
-/// Who keeps states beside weights: one an updater, shared by its copies. So is the identity of a table.
+/// Who keeps states beside weights: one an updater, shared by its copies. So is the identity of a
+/// table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tenant(Arc<()>);
 

@@ -33,11 +33,13 @@ pub(super) fn are_zero<T: Copy>(numbers: &[T]) -> bool {
 }
 
 impl<T: Element> Table<T> {
-    /// Calls `visit` with the number and the weights of each row in which some bit is not zero, in order.
+    /// Calls `visit` with the number and the weights of each row in which some bit is not zero, in
+    /// order.
     ///
-    /// O(rows in use), as long as the table knows them: since it was made, since the last such pass, and after an epoch under a rule that
-    /// catches up with idle rows. After any other write one pass looks at all rows, 64 at a time at the speed of memory. Rows that nobody has written
-    /// stay unmapped.
+    /// O(rows in use), as long as the table knows them: since it was made, since the last such
+    /// pass, and after an epoch under a rule that catches up with idle rows. After any other write
+    /// one pass looks at all rows, 64 at a time at the speed of memory. Rows that nobody has
+    /// written stay unmapped.
     ///
     /// ```
     /// use sparse_runtime::table::Table;

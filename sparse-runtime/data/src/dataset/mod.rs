@@ -215,7 +215,8 @@ impl<T: Float> Dataset<T> {
     /// assert_eq!(classes.labels(), [1.0, 5.0]);
     /// let test = Dataset::new(Csr::<f32>::zeros(1, 1), vec![2.0])?;
     /// let error = test.with_classes(&classes).err().unwrap();
-    /// assert_eq!(error.to_string(), "row 0 has the label 2, which is not among the 2 classes {1, 5}");
+    /// let why = error.to_string();
+    /// assert_eq!(why, "row 0 has the label 2, which is not among the 2 classes {1, 5}");
     /// # Ok::<(), sparse_runtime::Error>(())
     /// ```
     pub fn into_classes(self) -> Result<(Self, Classes), DataError> {
@@ -504,8 +505,8 @@ impl<T: Float> DatasetBuilder<T> {
     ///
     /// # Errors
     ///
-    /// [`DataError::NoInput`], [`DataError::RowCount`], [`DataError::DuplicateName`], [`DataError::InputNotFinite`] and
-    /// [`DataError::LabelNotFinite`].
+    /// [`DataError::NoInput`], [`DataError::RowCount`], [`DataError::DuplicateName`],
+    /// [`DataError::InputNotFinite`] and [`DataError::LabelNotFinite`].
     pub fn build(self) -> Result<Dataset<T>, DataError> {
         Dataset::from_columns(self.columns)
     }

@@ -113,8 +113,9 @@ impl Delimited {
         Delimited { separator: b'\t', quotes: false, ..Delimited::csv(hashing) }
     }
 
-    /// The log of Criteo's display advertising challenge: the label `click`, the counts `I1` to `I13` in
-    /// [buckets](Numbers::Buckets), and the categories `C1` to `C26`; tab separated, without header.
+    /// The log of Criteo's display advertising challenge: the label `click`, the counts `I1` to
+    /// `I13` in [buckets](Numbers::Buckets), and the categories `C1` to `C26`; tab separated,
+    /// without header.
     pub fn criteo(hashing: Hashing) -> Self {
         Delimited::criteo_with(hashing, Numbers::Buckets)
     }

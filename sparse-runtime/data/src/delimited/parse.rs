@@ -34,7 +34,8 @@ struct Field {
     column: u64,
     /// What is subtracted from its number, and by what the rest is divided.
     scale: Option<(f64, f64)>,
-    /// The position of the column that it makes by itself or with others: labels, weights, numbers, ids.
+    /// The position of the column that it makes by itself or with others: labels, weights, numbers,
+    /// ids.
     target: Option<usize>,
 }
 
@@ -160,7 +161,8 @@ impl Parser {
         Ok(())
     }
 
-    /// Refuses a line with a byte that text does not have; what stands in quotes may have a carriage return.
+    /// Refuses a line with a byte that text does not have; what stands in quotes may have a
+    /// carriage return.
     #[inline]
     fn check_line(&self, line: &[u8], offset: usize) -> Result<(), Fault> {
         let checked = check_text(line, offset);
@@ -174,7 +176,8 @@ impl Parser {
         }
     }
 
-    /// Whether a line is the names of the columns, which are not all numbers: a row of `1,2` may have the names that columns have by their positions.
+    /// Whether a line is the names of the columns, which are not all numbers: a row of `1,2` may
+    /// have the names that columns have by their positions.
     fn is_header(&self, line: &[u8]) -> bool {
         let mut fields =
             Fields { line, next: Some(0), separator: self.separator, quotes: self.quotes };
@@ -188,7 +191,8 @@ impl Parser {
             && fields.next.is_none()
     }
 
-    /// Adds the numbers of a row to the sums of the columns that are taken as they are; a row that cannot be read adds nothing.
+    /// Adds the numbers of a row to the sums of the columns that are taken as they are; a row that
+    /// cannot be read adds nothing.
     pub(super) fn measure(&self, line: &[u8], numbers: &mut Vec<Option<f64>>) -> bool {
         let mut fields =
             Fields { line, next: Some(0), separator: self.separator, quotes: self.quotes };
@@ -250,7 +254,8 @@ impl<T: Float> RowParser<T> for Parser {
     }
 }
 
-/// Writes the name of the [bucket](Numbers::Buckets) of a number: the same however the number was spelled.
+/// Writes the name of the [bucket](Numbers::Buckets) of a number: the same however the number was
+/// spelled.
 #[inline]
 fn name_bucket(value: Option<f64>, name: &mut String) {
     name.clear();

@@ -110,7 +110,8 @@ impl Delimited {
     }
 }
 
-/// The mean of numbers and their squared distance from it (Welford, *Note on a method for calculating corrected sums of squares and products*, 1962).
+/// The mean of numbers and their squared distance from it (Welford, *Note on a method for
+/// calculating corrected sums of squares and products*, 1962).
 #[derive(Clone, Copy, Debug, Default)]
 struct Moments {
     count: f64,

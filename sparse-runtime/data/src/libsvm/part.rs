@@ -6,8 +6,9 @@ use std::ops::Range;
 
 /// One of several parts of a file of lines.
 ///
-/// The bytes are cut into `count` runs of equal length. A part is the lines that follow a line end in its run; the first
-/// part begins with the first line. So each line is in exactly one part, and a part is found without reading the others.
+/// The bytes are cut into `count` runs of equal length. A part is the lines that follow a line end
+/// in its run; the first part begins with the first line. So each line is in exactly one part, and
+/// a part is found without reading the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) index: usize,

@@ -89,7 +89,8 @@ impl<T: Float> Reader<T> {
         self
     }
 
-    /// Declares the number of features: the matrix gets this width, and an index beyond it is an error.
+    /// Declares the number of features: the matrix gets this width, and an index beyond it is an
+    /// error.
     #[must_use]
     pub fn n_features(mut self, n_features: impl Into<Option<usize>>) -> Self {
         self.n_features = n_features.into();

@@ -347,7 +347,8 @@ proptest! {
     }
 }
 
-/// Of rows that contradict each other about the base, one has an index beyond the declared width, whichever base it is.
+/// Of rows that contradict each other about the base, one has an index beyond the declared width,
+/// whichever base it is.
 #[test]
 fn a_declared_width_is_not_grown_where_rows_contradict_each_other() {
     let reader = Reader::new().n_features(3).on_error(OnError::Skip(9));

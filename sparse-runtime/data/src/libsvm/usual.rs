@@ -168,10 +168,12 @@ mod vectors {
     /// The bytes of an entry in which its end is looked for, from its first digit on.
     const LEN: usize = 32;
 
-    /// The bytes around an entry's first digit that have to be there: a power of two, so that any position can be made one of them.
+    /// The bytes around an entry's first digit that have to be there: a power of two, so that any
+    /// position can be made one of them.
     type Around = [u8; 64];
 
-    /// A run of 16 bytes of this that begins at `n` keeps the last `n` bytes of another, less the character `0`.
+    /// A run of 16 bytes of this that begins at `n` keeps the last `n` bytes of another, less the
+    /// character `0`.
     static LAST: [u8; 32] = {
         let mut masks = [0; 32];
         let mut n = 16;
@@ -183,7 +185,8 @@ mod vectors {
     };
 
     impl<T: Float> Entries<'_, T> {
-        /// Entries whose value is up to eight digits, or a digit, a point and one to fifteen more, perhaps with a minus in front.
+        /// Entries whose value is up to eight digits, or a digit, a point and one to fifteen more,
+        /// perhaps with a minus in front.
         ///
         /// # Safety
         ///
@@ -244,8 +247,8 @@ mod vectors {
         _mm256_movemask_epi8(is_other).cast_unsigned()
     }
 
-    /// The index, of `n` digits, the number that begins at `start`, and where it ends; `others` are the bytes from there on that are no
-    /// digits.
+    /// The index, of `n` digits, the number that begins at `start`, and where it ends; `others` are
+    /// the bytes from there on that are no digits.
     ///
     /// # Safety
     ///
@@ -282,8 +285,8 @@ mod vectors {
         Some((index, exact(mantissa, exponent)?, end))
     }
 
-    /// Two numbers by where they end and how many digits they have, at most eight and sixteen: the first, and the upper and lower eight
-    /// digits of the second.
+    /// Two numbers by where they end and how many digits they have, at most eight and sixteen: the
+    /// first, and the upper and lower eight digits of the second.
     ///
     /// # Safety
     ///
@@ -318,8 +321,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The entries of the row that begins `block`, behind its label of one character: those that `read` reads, and each that it leaves as
-    /// one of any form.
+    /// The entries of the row that begins `block`, behind its label of one character: those that
+    /// `read` reads, and each that it leaves as one of any form.
     fn entries<T: Float>(
         block: &[u8],
         read: impl Fn(&mut Entries<'_, T>, &[u8], usize) -> usize,

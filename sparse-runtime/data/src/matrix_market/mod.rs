@@ -1,6 +1,7 @@
 //! MatrixMarket coordinate files: `%%MatrixMarket matrix coordinate real general`.
 //!
-//! A line is read at a time, an entry a line; writing is a line an entry, from the csr arrays as they are.
+//! A line is read at a time, an entry a line; writing is a line an entry, from the csr arrays as
+//! they are.
 
 use super::blocks::{LINE_BYTES, io_error, open};
 use super::libsvm::check_entries;
@@ -120,8 +121,9 @@ fn check_sums<T: Float>(name: &str, matrix: &Csr<T>) -> Result<(), ReadError> {
 ///
 /// # Errors
 ///
-/// [`ReadError::Data`] for a value that is not finite, which would not be read back: nothing is written then. [`ReadError::Io`],
-/// [`ReadError::FeatureDisabled`], and [`ReadError::Content`] for the ending `.zst`.
+/// [`ReadError::Data`] for a value that is not finite, which would not be read back: nothing is
+/// written then. [`ReadError::Io`], [`ReadError::FeatureDisabled`], and [`ReadError::Content`] for
+/// the ending `.zst`.
 pub fn write<T: Float>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), ReadError> {
     let path = path.as_ref();
     check(&path.display().to_string(), matrix)?;

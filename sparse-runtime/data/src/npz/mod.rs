@@ -1,4 +1,5 @@
-//! SciPy's sparse matrix files, as `scipy.sparse.save_npz` writes them, and arrays of ids beside them (feature `npz`).
+//! SciPy's sparse matrix files, as `scipy.sparse.save_npz` writes them, and arrays of ids beside
+//! them (feature `npz`).
 
 mod npy;
 
@@ -33,14 +34,14 @@ pub fn read<T: Float>(path: impl AsRef<Path>) -> Result<Csr<T>, ReadError> {
     NpzCsr::open(path)?.into_csr()
 }
 
-/// Reads an array of integers, one a row, out of a file of `numpy.savez`: class ids as `numpy.savez("y.npz", y=labels)`
-/// leaves them. 64-bit integers keep their type, unsigned ones of 32 bits too; narrower ones are widened to `u32`, or to
-/// `i64` where they have a sign.
+/// Reads an array of integers, one a row, out of a file of `numpy.savez`: class ids as
+/// `numpy.savez("y.npz", y=labels)` leaves them. 64-bit integers keep their type, unsigned ones of
+/// 32 bits too; narrower ones are widened to `u32`, or to `i64` where they have a sign.
 ///
 /// # Errors
 ///
-/// [`ReadError::Io`], and [`ReadError::Content`] if the file is not a whole npz file, has no array of this name, or one
-/// that is not of integers or has several dimensions.
+/// [`ReadError::Io`], and [`ReadError::Content`] if the file is not a whole npz file, has no array
+/// of this name, or one that is not of integers or has several dimensions.
 pub fn read_ids(path: impl AsRef<Path>, array: &str) -> Result<Ids, ReadError> {
     let path = path.as_ref();
     let file = path.display().to_string();
@@ -50,7 +51,8 @@ pub fn read_ids(path: impl AsRef<Path>, array: &str) -> Result<Ids, ReadError> {
     }
 }
 
-/// As [`read_ids`], out of a file that is open, or in memory; `name` stands for the file in messages.
+/// As [`read_ids`], out of a file that is open, or in memory; `name` stands for the file in
+/// messages.
 ///
 /// # Errors
 ///
@@ -83,7 +85,8 @@ pub fn read_ids_from(name: &str, reader: impl Read + Seek, array: &str) -> Resul
 
 /// The arrays of a csr matrix in a file of SciPy's, read but not yet checked against each other.
 ///
-/// Indices may be of 32 or 64 bits, signed or not, values floats of 32 or 64 bits, integers of any width or booleans, of either byte order.
+/// Indices may be of 32 or 64 bits, signed or not, values floats of 32 or 64 bits, integers of any
+/// width or booleans, of either byte order.
 #[derive(Clone, Debug)]
 pub struct NpzCsr {
     file: String,
@@ -106,8 +109,8 @@ impl NpzCsr {
     ///
     /// # Errors
     ///
-    /// [`ReadError::Io`], and [`ReadError::Content`] if the file is not a whole npz file, lacks an array of
-    /// SciPy's, or holds another format than csr.
+    /// [`ReadError::Io`], and [`ReadError::Content`] if the file is not a whole npz file, lacks an
+    /// array of SciPy's, or holds another format than csr.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
         let path = path.as_ref();
         let file = path.display().to_string();
@@ -117,7 +120,8 @@ impl NpzCsr {
         }
     }
 
-    /// Reads the arrays out of a file that is open, or in memory; `name` stands for the file in messages.
+    /// Reads the arrays out of a file that is open, or in memory; `name` stands for the file in
+    /// messages.
     ///
     /// # Errors
     ///
@@ -168,9 +172,9 @@ impl NpzCsr {
     ///
     /// # Errors
     ///
-    /// [`ReadError::Content`] if the columns of a row do not ascend or repeat (which SciPy allows), if a value
-    /// is not finite in `T` or if the arrays disagree on the number of rows; [`ReadError::Format`] if they do
-    /// not make a matrix.
+    /// [`ReadError::Content`] if the columns of a row do not ascend or repeat (which SciPy allows),
+    /// if a value is not finite in `T` or if the arrays disagree on the number of rows;
+    /// [`ReadError::Format`] if they do not make a matrix.
     pub fn into_csr<T: Float>(self) -> Result<Csr<T>, ReadError> {
         let NpzCsr { file, n_rows, n_cols, indptr, indices, values } = self;
         let refuse = |message| ReadError::Content { file: file.clone(), message };

@@ -1,14 +1,16 @@
 //! One array of an npz file.
 //!
-//! `ndarray-npy` decodes the numbers. The header is looked at here first: an array of strings is unknown to that
-//! crate, and it would reserve the memory that a damaged header asks for, however much that is.
+//! `ndarray-npy` decodes the numbers. The header is looked at here first: an array of strings is
+//! unknown to that crate, and it would reserve the memory that a damaged header asks for, however
+//! much that is.
 
 use crate::memory::is_there_for;
 use ndarray::Array1;
 use ndarray_npy::{ReadNpyExt, ReadableElement};
 use std::io::{self, Read};
 
-/// The most bytes before the elements: magic, version, a length of 16 bits, and as long a header. Those that are longer are of records.
+/// The most bytes before the elements: magic, version, a length of 16 bits, and as long a header.
+/// Those that are longer are of records.
 const LONGEST_HEADER: u64 = 12 + (1 << 16);
 
 /// Why an array is not read.
@@ -35,7 +37,8 @@ pub(super) struct Npy {
 }
 
 impl Npy {
-    /// Reads an array of at most so many elements: no more of it than its header says, and nothing beyond the header of one that says more.
+    /// Reads an array of at most so many elements: no more of it than its header says, and nothing
+    /// beyond the header of one that says more.
     pub(super) fn read(mut reader: impl Read, most: u64) -> Result<Self, Refusal> {
         let read = |error: io::Error| error.to_string();
         let mut bytes = Vec::new();
@@ -119,8 +122,8 @@ fn damaged(what: &str) -> String {
 
 /// Where the elements of an array begin, their type, and how many they are.
 ///
-/// The format is described in numpy's documentation of `numpy.lib.format`: magic, version, the length of a
-/// header, the header as a dictionary in Python's syntax, elements.
+/// The format is described in numpy's documentation of `numpy.lib.format`: magic, version, the
+/// length of a header, the header as a dictionary in Python's syntax, elements.
 fn header(bytes: &[u8]) -> Result<(usize, String, usize), String> {
     let (length, header) = match bytes {
         [0x93, b'N', b'U', b'M', b'P', b'Y', 1, _, a, b, rest @ ..] => {

@@ -5,8 +5,9 @@ use std::io::{Cursor, Write};
 use std::path::PathBuf;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
-/// A file that SciPy 1.17 wrote, by `save_npz` of `csr_matrix((data, indices, indptr), shape=(4, 5))`, of the
-/// same as a `csr_array` with `compressed=False`, and of a `csc_matrix`.
+/// A file that SciPy 1.17 wrote, by `save_npz` of
+/// `csr_matrix((data, indices, indptr), shape=(4, 5))`, of the same as a `csr_array` with
+/// `compressed=False`, and of a `csc_matrix`.
 fn scipy(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
@@ -233,7 +234,8 @@ fn what_is_wrong_is_named() {
     );
 }
 
-/// Of a member that unpacks to much more than the arrays before it allow, nothing is read but its header.
+/// Of a member that unpacks to much more than the arrays before it allow, nothing is read but its
+/// header.
 #[test]
 fn arrays_are_no_longer_than_those_before_them_allow() {
     let mib = vec![0; 64 << 20];

@@ -4,8 +4,8 @@ use super::super::read_error::Fault;
 use super::super::{Place, Problem};
 use super::reader::BYTE_ORDER_MARK;
 
-/// The lines of a text, each with its offset, without their ends (`\n`, `\r\n`) and without a byte order mark before them: files that were
-/// concatenated have one within.
+/// The lines of a text, each with its offset, without their ends (`\n`, `\r\n`) and without a byte
+/// order mark before them: files that were concatenated have one within.
 pub(crate) struct Lines<'a> {
     text: &'a [u8],
     next: usize,
@@ -37,7 +37,8 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
-/// A line of text has no byte 0, and no carriage return: where lines end in `\r` alone, all of them are one.
+/// A line of text has no byte 0, and no carriage return: where lines end in `\r` alone, all of them
+/// are one.
 #[inline]
 pub(crate) fn check_text(line: &[u8], offset: usize) -> Result<(), Fault> {
     match memchr::memchr2(0, b'\r', line) {
@@ -49,7 +50,8 @@ pub(crate) fn check_text(line: &[u8], offset: usize) -> Result<(), Fault> {
     }
 }
 
-/// The problem at an offset of a text, or that lines end in `\r` alone where one stands before what was read there.
+/// The problem at an offset of a text, or that lines end in `\r` alone where one stands before what
+/// was read there.
 #[cold]
 pub(crate) fn or_carriage_return(text: &[u8], offset: usize, problem: Problem) -> Problem {
     let is_read = |byte: &&u8| byte.is_ascii_digit() || matches!(byte, b' ' | b'\t');

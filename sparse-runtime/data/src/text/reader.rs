@@ -70,7 +70,8 @@ impl fmt::Debug for ReadOptions {
 /// ```
 /// use sparse_runtime::data::{Delimited, Hashing, OnError, TextReader};
 ///
-/// let format = Delimited::csv(Hashing::new(10)?).label("click").numeric("age").categorical("city");
+/// let format = Delimited::csv(Hashing::new(10)?);
+/// let format = format.label("click").numeric("age").categorical("city");
 /// let text = b"1,34,Bern\n0,17,Oslo\n0,old,Bern\n";
 /// let data = TextReader::new(format).on_error(OnError::Skip(1)).read_bytes("clicks.csv", text)?;
 /// assert_eq!((data.n_rows(), data.n_features()), (2, 1024));
@@ -131,8 +132,8 @@ impl<T: Float, F: WholeFormat<T>> TextReader<F, T> {
     ///
     /// # Errors
     ///
-    /// [`ReadError::Io`], [`ReadError::Syntax`], [`ReadError::TooManySkipped`], [`ReadError::Empty`], those of compressed files,
-    /// and [`ReadError::Data`].
+    /// [`ReadError::Io`], [`ReadError::Syntax`], [`ReadError::TooManySkipped`],
+    /// [`ReadError::Empty`], those of compressed files, and [`ReadError::Data`].
     pub fn read_path(&self, path: impl AsRef<Path>) -> Result<Dataset<T>, ReadError> {
         let path = path.as_ref();
         let (reader, counter) = open_counted(path)?;

@@ -114,7 +114,8 @@ pub struct Compiled {
 ///
 /// # Errors
 ///
-/// [`CudaError::CompilerMissing`], [`CudaError::Compile`] with the compiler's words, and [`CudaError::Compiler`].
+/// [`CudaError::CompilerMissing`], [`CudaError::Compile`] with the compiler's words, and
+/// [`CudaError::Compiler`].
 pub fn compile(unit: &Unit<'_>, architecture: &str, report: bool) -> Result<Compiled, CudaError> {
     version()?;
     compile_source(unit.file, &unit.source(), architecture, report)
@@ -403,7 +404,8 @@ fn compile_source(
     }
 }
 
-/// Multiplication and addition round one after the other, as on the CPU: what a fused one gains is hidden behind memory.
+/// Multiplication and addition round one after the other, as on the CPU: what a fused one gains is
+/// hidden behind memory.
 fn options(architecture: &str) -> Vec<String> {
     vec![
         format!("--gpu-architecture={architecture}"),
@@ -415,8 +417,8 @@ fn options(architecture: &str) -> Vec<String> {
 /// A place on disk for what a source was compiled to.
 struct Cached {
     path: PathBuf,
-    /// Everything that the image depends on. The file has it in front of the image, so that equal hashes of different sources
-    /// do no harm.
+    /// Everything that the image depends on. The file has it in front of the image, so that equal
+    /// hashes of different sources do no harm.
     made_of: String,
 }
 

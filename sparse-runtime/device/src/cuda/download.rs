@@ -9,8 +9,8 @@ use sparse_core::element::Stored;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Places in pinned memory of the host to which elements are copied when the GPU has come so far, and which are read when somebody waits for
-/// them: until then nobody does.
+/// Places in pinned memory of the host to which elements are copied when the GPU has come so far,
+/// and which are read when somebody waits for them: until then nobody does.
 pub(crate) struct Download<T: Stored> {
     pinned: Pinned,
     /// After the last copy.
@@ -44,8 +44,8 @@ impl<T: Stored> Download<T> {
         self.pinned.bytes / size_of::<T>().max(1)
     }
 
-    /// Asks for a copy of elements, which are those that they will be when all is done that was asked for so far, to a place and those after it.
-    /// What was copied there before is lost.
+    /// Asks for a copy of elements, which are those that they will be when all is done that was
+    /// asked for so far, to a place and those after it. What was copied there before is lost.
     ///
     /// # Errors
     ///
@@ -70,11 +70,13 @@ impl<T: Stored> Download<T> {
         Ok(())
     }
 
-    /// The elements, when the last copy was made. What else the GPU was asked for may not be done yet.
+    /// The elements, when the last copy was made. What else the GPU was asked for may not be done
+    /// yet.
     ///
     /// # Errors
     ///
-    /// What failed on the GPU before the copy, with the kernels that were launched since somebody waited.
+    /// What failed on the GPU before the copy, with the kernels that were launched since somebody
+    /// waited.
     pub(crate) fn wait(&self) -> Result<&[T], CudaError> {
         self.gpu.reach(&self.copied, self.mark)?;
         let len = self.len();

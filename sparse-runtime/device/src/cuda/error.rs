@@ -68,7 +68,8 @@ pub enum CudaError {
         /// How much was asked for.
         bytes: usize,
     },
-    /// The host has less memory left than was asked for that does not move, from which a GPU copies by itself.
+    /// The host has less memory left than was asked for that does not move, from which a GPU copies
+    /// by itself.
     #[error(
         "there are no {bytes} bytes of pinned memory left on the host for {what}: use smaller batches"
     )]
@@ -178,7 +179,8 @@ fn names(names: &[&'static str]) -> String {
     format!("`{}`", names.join("`, `"))
 }
 
-/// The error of a call that the driver refused. The driver's own texts are not asked for: that is one more call which may fail.
+/// The error of a call that the driver refused. The driver's own texts are not asked for: that is
+/// one more call which may fail.
 pub(super) fn refused(call: &'static str) -> impl Fn(result::DriverError) -> CudaError {
     move |error| match error.0 {
         sys::CUresult::CUDA_ERROR_NO_DEVICE => CudaError::NoDevice,

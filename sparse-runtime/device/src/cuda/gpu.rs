@@ -14,10 +14,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 /// The oldest CUDA whose driver is used.
 const OLDEST_DRIVER: (u32, u32) = (12, 0);
 
-/// A GPU: its context, the stream on which everything is done in order but for copies of batches, which have another, and the kernels
-/// compiled for it.
+/// A GPU: its context, the stream on which everything is done in order but for copies of batches,
+/// which have another, and the kernels compiled for it.
 ///
-/// Clones are the same GPU, and arrays on it have one, so that it is closed when the last of all these is dropped. Threads may share it.
+/// Clones are the same GPU, and arrays on it have one, so that it is closed when the last of all
+/// these is dropped. Threads may share it.
 #[derive(Clone)]
 pub struct Gpu {
     shared: Arc<Shared>,
@@ -77,8 +78,9 @@ pub(crate) trait Destination {
 impl Gpu {
     /// Opens the GPU of a number, from 0, as `nvidia-smi` and `CUDA_VISIBLE_DEVICES` count them.
     ///
-    /// Kernels are compiled when they are first used, and kept on disk: in the folder that the environment variable
-    /// `NNZ_CUDA_CACHE` names, else in `nnz/cuda` under `XDG_CACHE_HOME` or `~/.cache`. An empty `NNZ_CUDA_CACHE` keeps none.
+    /// Kernels are compiled when they are first used, and kept on disk: in the folder that the
+    /// environment variable `NNZ_CUDA_CACHE` names, else in `nnz/cuda` under `XDG_CACHE_HOME` or
+    /// `~/.cache`. An empty `NNZ_CUDA_CACHE` keeps none.
     ///
     /// # Errors
     ///
@@ -155,7 +157,8 @@ impl Gpu {
         if has_failed { self.synchronize() } else { Ok(()) }
     }
 
-    /// An event becomes the place that is reached when all is done that was asked for so far, of which the number is returned.
+    /// An event becomes the place that is reached when all is done that was asked for so far, of
+    /// which the number is returned.
     pub(super) fn mark(&self, event: &Event) -> Result<u64, CudaError> {
         self.enter()?;
         event.record(self.kernels())?;
@@ -177,7 +180,8 @@ impl Gpu {
         Ok(())
     }
 
-    /// What failed before an error, if something did: whatever is asked of a GPU after a kernel has failed is refused.
+    /// What failed before an error, if something did: whatever is asked of a GPU after a kernel has
+    /// failed is refused.
     pub(crate) fn first_of(&self, error: CudaError) -> CudaError {
         self.synchronize().err().unwrap_or(error)
     }
@@ -208,8 +212,9 @@ impl Gpu {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// Does `work` unless something failed before it. Its failure is kept for the next synchronisation, and its destination is left
-    /// storing nothing, which is canonical, as half a result would not be.
+    /// Does `work` unless something failed before it. Its failure is kept for the next
+    /// synchronisation, and its destination is left storing nothing, which is canonical, as half a
+    /// result would not be.
     pub(crate) fn attempt<R: Destination>(
         &self,
         out: &mut R,
@@ -239,7 +244,8 @@ impl Gpu {
         self.kernels().handle
     }
 
-    /// The stream on which all is done but what [`copies`](Gpu::copies) has. Launches that are recorded are made first.
+    /// The stream on which all is done but what [`copies`](Gpu::copies) has. Launches that are
+    /// recorded are made first.
     pub(super) fn kernels(&self) -> &Stream {
         self.interrupt();
         &self.shared.kernels
@@ -361,7 +367,8 @@ impl Drop for Context {
     }
 }
 
-/// The pool that arrays are allocated from gives nothing back to the system, so that a step does not map memory anew.
+/// The pool that arrays are allocated from gives nothing back to the system, so that a step does
+/// not map memory anew.
 fn keep_freed_memory(device: sys::CUdevice, ordinal: usize) -> Result<(), CudaError> {
     use sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED as SUPPORTED;
     use sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD as THRESHOLD;

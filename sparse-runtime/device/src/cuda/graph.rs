@@ -38,7 +38,8 @@ struct Recording {
     len: usize,
     /// Whether they are of the kernels of the last time.
     is_alike: bool,
-    /// Whether something was asked for that is not a launch, which the launches before it must not wait for.
+    /// Whether something was asked for that is not a launch, which the launches before it must not
+    /// wait for.
     is_interrupted: bool,
     gpu: Gpu,
 }
@@ -48,11 +49,12 @@ thread_local! {
 }
 
 impl Gpu {
-    /// Does some work, whose launches are made when it ends: by one call where they are alike those of the last time. What fails then is kept for the next
-    /// synchronisation, as what fails in a kernel.
+    /// Does some work, whose launches are made when it ends: by one call where they are alike those
+    /// of the last time. What fails then is kept for the next synchronisation, as what fails in a
+    /// kernel.
     ///
-    /// Whatever else the work asks the GPU for, such as memory or a copy, comes after the launches before it: these, and those after it, are then made one
-    /// by one.
+    /// Whatever else the work asks the GPU for, such as memory or a copy, comes after the launches
+    /// before it: these, and those after it, are then made one by one.
     pub(crate) fn replay<R>(&self, replay: &mut Replay, work: impl FnOnce() -> R) -> R {
         match self.record(replay) {
             None => work(),

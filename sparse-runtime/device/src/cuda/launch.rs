@@ -245,8 +245,8 @@ impl<'a> Launch<'a> {
         launch.reads(CudaSlice::<V>::default())
     }
 
-    /// Rows that are looked up by number: the numbers of those that are stored, nothing where all are, how many they are, and their
-    /// values.
+    /// Rows that are looked up by number: the numbers of those that are stored, nothing where all
+    /// are, how many they are, and their values.
     pub(crate) fn rows<T: Element>(self, x: RowSparseView<'_, T, Cuda>) -> Self {
         let (ids, n_stored) = x.stored_on_gpu();
         self.reads(ids).size(n_stored).reads(x.values())
@@ -267,7 +267,8 @@ impl<'a> Launch<'a> {
         self.argument(bits, |parameter| parameter == of)
     }
 
-    /// Arrays that the kernel reads, each of so many rows, as the prelude's `sides`: at most [`MOST_SIDES`], which further ones are not among.
+    /// Arrays that the kernel reads, each of so many rows, as the prelude's `sides`: at most
+    /// [`MOST_SIDES`], which further ones are not among.
     pub(crate) fn sides<T: Stored>(mut self, sides: &[(CudaSlice<'_, T>, usize)]) -> Self {
         let (mut bits, mut end) = ([0; 2 * MOST_SIDES - 1], 0);
         for (at, (side, n_rows)) in sides.iter().take(MOST_SIDES).enumerate() {
@@ -284,8 +285,8 @@ impl<'a> Launch<'a> {
     ///
     /// # Safety
     ///
-    /// The kernel must stay within the slices that it was given for the sizes that it was given, and nobody but it may have those
-    /// that it writes.
+    /// The kernel must stay within the slices that it was given for the sizes that it was given,
+    /// and nobody but it may have those that it writes.
     pub(crate) unsafe fn launch(self, blocks: Blocks) -> Result<(), CudaError> {
         let Blocks { x, y, threads } = blocks;
         let Launch { gpu, mut call, refused } = self;

@@ -28,7 +28,8 @@ pub struct CudaSlice<'a, T: Stored> {
     elements: PhantomData<fn() -> T>,
 }
 
-/// Memory from a GPU's pool, given back in the order of its stream: what was asked for before it is dropped still finds it.
+/// Memory from a GPU's pool, given back in the order of its stream: what was asked for before it is
+/// dropped still finds it.
 pub(super) struct Memory {
     gpu: Gpu,
     address: sys::CUdeviceptr,
@@ -74,7 +75,8 @@ impl Drop for Memory {
 }
 
 impl<T: Stored> CudaBuffer<T> {
-    /// A copy of elements of the host. The copy is made before this returns, or from the driver's own memory later.
+    /// A copy of elements of the host. The copy is made before this returns, or from the driver's
+    /// own memory later.
     ///
     /// # Errors
     ///
@@ -154,7 +156,8 @@ impl<T: Stored> CudaBuffer<T> {
         CudaSlice { memory: self.memory.as_ref(), start: 0, len: self.len, elements: PhantomData }
     }
 
-    /// Takes a number of elements, with whatever values are in its memory. Allocates only if there is no room.
+    /// Takes a number of elements, with whatever values are in its memory. Allocates only if there
+    /// is no room.
     ///
     /// # Errors
     ///

@@ -4,7 +4,8 @@ use super::CudaError;
 use super::error::refused;
 use cudarc::driver::{result, sys};
 
-/// Work that is done in the order in which it is asked for. Each call is preceded by the GPU's `enter` on its thread.
+/// Work that is done in the order in which it is asked for. Each call is preceded by the GPU's
+/// `enter` on its thread.
 pub(super) struct Stream {
     pub(super) handle: sys::CUstream,
 }
@@ -27,7 +28,8 @@ impl Stream {
         unsafe { result::stream::synchronize(self.handle) }.map_err(|error| error.0)
     }
 
-    /// What is asked for from now on waits for an event, as far as it was recorded before this call.
+    /// What is asked for from now on waits for an event, as far as it was recorded before this
+    /// call.
     pub(super) fn wait(&self, event: &Event) -> Result<(), CudaError> {
         let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
         // SAFETY: stream and event are there as long as their owners.
@@ -44,7 +46,8 @@ impl Drop for Stream {
     }
 }
 
-/// A place in a stream, which others can wait for. One that was never recorded is one that was reached.
+/// A place in a stream, which others can wait for. One that was never recorded is one that was
+/// reached.
 pub(super) struct Event {
     handle: sys::CUevent,
 }
@@ -69,7 +72,8 @@ impl Event {
             .map_err(refused("cuEventRecord"))
     }
 
-    /// The calling thread waits until the place is reached. What failed in the stream before it is the error.
+    /// The calling thread waits until the place is reached. What failed in the stream before it is
+    /// the error.
     pub(super) fn synchronize(&self) -> Result<(), sys::CUresult> {
         // SAFETY: the event is there as long as its owner.
         unsafe { result::event::synchronize(self.handle) }.map_err(|error| error.0)

@@ -10,7 +10,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-/// What copies of arrays begin at a multiple of: the widest access of a kernel, and a line of the GPU's cache.
+/// What copies of arrays begin at a multiple of: the widest access of a kernel, and a line of the
+/// GPU's cache.
 const ALIGNMENT: usize = 128;
 
 /// Where an array is in a block.
@@ -40,8 +41,9 @@ impl Layout {
 
 /// A block of arrays in pinned memory of the host, and its copy on a GPU.
 ///
-/// It is copied by one call, on a stream that does nothing else, so that kernels run meanwhile. Three orders are kept: the host writes
-/// into the pinned block when it was copied ([`begin`](Upload::begin)), a copy is made when kernels have read the one before it
+/// It is copied by one call, on a stream that does nothing else, so that kernels run meanwhile.
+/// Three orders are kept: the host writes into the pinned block when it was copied
+/// ([`begin`](Upload::begin)), a copy is made when kernels have read the one before it
 /// ([`is_read`](Upload::is_read)), and kernels read it when it is there ([`wait`](Upload::wait)).
 pub(crate) struct Upload {
     pinned: Option<Pinned>,
@@ -72,12 +74,14 @@ impl Upload {
         })
     }
 
-    /// Becomes a block that was laid out, to be written. Waits until what it was before was copied, which it is when kernels were asked
-    /// to read it some time ago. Allocates only if there is no room.
+    /// Becomes a block that was laid out, to be written. Waits until what it was before was copied,
+    /// which it is when kernels were asked to read it some time ago. Allocates only if there is no
+    /// room.
     ///
     /// # Errors
     ///
-    /// [`CudaError::OutOfMemory`], which names the arrays as part of `of`; the failure of the copy that it waits for.
+    /// [`CudaError::OutOfMemory`], which names the arrays as part of `of`; the failure of the copy
+    /// that it waits for.
     pub(crate) fn begin(
         &mut self,
         layout: &Layout,
@@ -107,7 +111,8 @@ impl Upload {
         Ok(())
     }
 
-    /// An array of the block, to be written before it is [sent](Upload::send). It has whatever values were there.
+    /// An array of the block, to be written before it is [sent](Upload::send). It has whatever
+    /// values were there.
     pub(crate) fn write<T: Stored>(&mut self, span: Span<T>) -> &mut [T] {
         let bytes = span.len * size_of::<T>();
         let pinned = self.pinned.as_mut().filter(|_| bytes > 0);

@@ -1,4 +1,5 @@
-//! The loops of kernels give the same bits with any instructions, as far as this processor has them.
+//! The loops of kernels give the same bits with any instructions, as far as this processor has
+//! them.
 
 use super::x86::Level;
 use super::{Eights, inner, squares_less};
@@ -157,7 +158,8 @@ fn the_csr_form_of_a_dense_matrix() {
     });
 }
 
-/// Steps on rows of one weight: some at once, as a row of data names them, and sums of several. Weights and states afterwards.
+/// Steps on rows of one weight: some at once, as a row of data names them, and sums of several.
+/// Weights and states afterwards.
 fn updates<R: UpdateRule, T: Float>(rule: &R) -> crate::error::Result<Vec<u64>> {
     const N_ROWS: usize = 60;
     let spec = ParameterSpec::new("w", N_ROWS, 1, Some(Storage::RowSparse));

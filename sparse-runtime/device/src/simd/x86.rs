@@ -150,7 +150,8 @@ pub(crate) unsafe fn sum_of_terms<const INNER: bool>(a: &[[f32; 8]], b: &[[f32; 
 ///
 /// # Safety
 ///
-/// [`Level::found`] gave some level; `sums` and `squares` have as many elements as `row`, a multiple of eight.
+/// [`Level::found`] gave some level; `sums` and `squares` have as many elements as `row`, a
+/// multiple of eight.
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
 #[inline]
 pub(crate) unsafe fn add_with_squares(

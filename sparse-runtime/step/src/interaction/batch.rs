@@ -1,7 +1,9 @@
 //! The step of a batch of several samples.
 //!
-//! A sum of a batch is found by a slot of the row whose it is. Where slots lie [beside the weights](crate::optimizer::WithSlots) of the product, the line of
-//! the cache that the product reads has the slot as well: of three lines for each row named, weight, slot and factors, there are two.
+//! A sum of a batch is found by a slot of the row whose it is. Where slots lie
+//! [beside the weights](crate::optimizer::WithSlots) of the product, the line of the cache that the
+//! product reads has the slot as well: of three lines for each row named, weight, slot and factors,
+//! there are two.
 
 use super::scores;
 use crate::formats::{ColumnId, CsrView};
@@ -14,8 +16,9 @@ use crate::prefetch::next_cache_is_near;
 use sparse_core::element::{Factor, Float};
 use sparse_core::update_rules::UpdateRule;
 
-/// A larger batch: all scores before the first update. What a row of `v` gets is linear in the row, which does not change
-/// meanwhile: Σ g x s - v Σ g x², so that only the two sums are kept, with the sum for `w` beside them.
+/// A larger batch: all scores before the first update. What a row of `v` gets is linear in the row,
+/// which does not change meanwhile: Σ g x s - v Σ g x², so that only the two sums are kept, with
+/// the sum for `w` beside them.
 #[inline(always)]
 pub(super) fn many_rows<
     'a,
@@ -97,11 +100,13 @@ pub(super) fn many_rows<
     losses.finish().0 / n_rows.max(1) as f64
 }
 
-/// Adds what a row of data contributes to the sums of the rows that it names, given the gradients of its `scores` and Σ x v.
+/// Adds what a row of data contributes to the sums of the rows that it names, given the gradients
+/// of its `scores` and Σ x v.
 ///
 /// # Safety
 ///
-/// The ids are below the rows of `touched`, which have two elements more than `row_sums`; so many have slots.
+/// The ids are below the rows of `touched`, which have two elements more than `row_sums`; so many
+/// have slots.
 #[inline(always)]
 pub(super) unsafe fn add_row<T: Float<Accumulator = T>, V: Factor<T>, I: ColumnId>(
     (touched, slots): (&mut RowAccumulator, Slots<'_>),
@@ -128,7 +133,8 @@ pub(super) unsafe fn add_row<T: Float<Accumulator = T>, V: Factor<T>, I: ColumnI
 ///
 /// # Safety
 ///
-/// `touched` was made for the rows of both tables, with two elements more than `size`, which is that of the factors.
+/// `touched` was made for the rows of both tables, with two elements more than `size`, which is
+/// that of the factors.
 #[inline(always)]
 pub(super) unsafe fn update_rows<R, T, K, N>(
     touched: &RowAccumulator,

@@ -1,4 +1,5 @@
-//! The step of a large batch on several threads, with the bits of one: see [`linear::in_parts`](crate::linear).
+//! The step of a large batch on several threads, with the bits of one: see
+//! [`linear::in_parts`](crate::linear).
 
 use super::batch::{add_row, update_rows};
 use super::{add_terms, interaction};
@@ -112,7 +113,8 @@ fn split<T>(numbers: &mut [T], size: usize) -> (&mut [T], &mut [T], &mut [T]) {
     (scores, sums, squares)
 }
 
-/// A stage of the numbers of some rows of data: adds what comes of the entries of one thread. The second score is still to be made.
+/// A stage of the numbers of some rows of data: adds what comes of the entries of one thread. The
+/// second score is still to be made.
 #[inline(never)]
 #[allow(clippy::too_many_arguments)]
 fn add_numbers<T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
@@ -162,7 +164,8 @@ fn add_numbers<T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
     });
 }
 
-/// Sums what the rows of one thread get, given its entries of the rows of data, in the order of these.
+/// Sums what the rows of one thread get, given its entries of the rows of data, in the order of
+/// these.
 #[inline(never)]
 fn accumulate<T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
     own: CsrView<'_, V>,
@@ -199,7 +202,8 @@ mod tests {
     const COLUMNS: usize = 200;
     const SIZE: usize = 5;
 
-    /// Some steps on overlapping batches: the losses, both tables at the end, and whether the weights had slots.
+    /// Some steps on overlapping batches: the losses, both tables at the end, and whether the
+    /// weights had slots.
     fn steps<R: UpdateRule>(
         rule: &R,
         (n_parts, hands_on, is_divided, has_slots): (usize, bool, bool, bool),

@@ -1,8 +1,9 @@
-//! The loop of the fused step of a factorization machine: product, interaction, row function, update of both tables.
+//! The loop of the fused step of a factorization machine: product, interaction, row function,
+//! update of both tables.
 //!
-//! The interaction of a row is ½ Σ_f [(Σ_i x_i v_if)² - Σ_i x_i² v_if²] (Rendle, *Factorization Machines*, 2010, eq. 5);
-//! its gradient with respect to v_if is x_i (Σ_j x_j v_jf - x_i v_if). Product and interaction read the non-zeros of a
-//! row in one pass, and so do the two updates.
+//! The interaction of a row is ½ Σ_f [(Σ_i x_i v_if)² - Σ_i x_i² v_if²] (Rendle, *Factorization
+//! Machines*, 2010, eq. 5); its gradient with respect to v_if is x_i (Σ_j x_j v_jf - x_i v_if).
+//! Product and interaction read the non-zeros of a row in one pass, and so do the two updates.
 
 mod batch;
 mod in_parts;
@@ -31,10 +32,11 @@ use std::ops::Range;
 
 /// One step on a batch: returns the mean of the rows' losses.
 ///
-/// `row_function(row, scores, saved)` gets the product of a row with the weights and its interaction as two `scores`,
-/// replaces them by the gradients of the batch's loss with respect to them, and returns the row's own loss, of which a part may
-/// be computed later. `saved` is scratch of the same length. `width` is the number of factors. O(nnz · factors + rows touched · cost of the rule). `parallel`
-/// threads share the work of a large batch; the bits do not depend on it.
+/// `row_function(row, scores, saved)` gets the product of a row with the weights and its
+/// interaction as two `scores`, replaces them by the gradients of the batch's loss with respect to
+/// them, and returns the row's own loss, of which a part may be computed later. `saved` is scratch
+/// of the same length. `width` is the number of factors. O(nnz · factors + rows touched · cost of
+/// the rule). `parallel` threads share the work of a large batch; the bits do not depend on it.
 ///
 /// # Errors
 ///
@@ -165,8 +167,8 @@ fn one_row<
     loss.now().as_f64()
 }
 
-/// A step of one row of data, `(ids, values)`, from the scores to the updates without storing anything. The rows that
-/// `ahead` names are asked for.
+/// A step of one row of data, `(ids, values)`, from the scores to the updates without storing
+/// anything. The rows that `ahead` names are asked for.
 ///
 /// # Safety
 ///
@@ -228,11 +230,13 @@ unsafe fn row_step<
     loss
 }
 
-/// Updates the rows of both tables that a row of data names, given the gradients of its `scores` and Σ x v. `changes` is scratch.
+/// Updates the rows of both tables that a row of data names, given the gradients of its `scores`
+/// and Σ x v. `changes` is scratch.
 ///
 /// # Safety
 ///
-/// The ids are below the rows of both tables; `sums` and `changes` have as many elements as a row of factors.
+/// The ids are below the rows of both tables; `sums` and `changes` have as many elements as a row
+/// of factors.
 #[inline(always)]
 unsafe fn update_entries<R, T, V, K, N, I>(
     ids: &[I],
@@ -272,7 +276,8 @@ unsafe fn update_entries<R, T, V, K, N, I>(
     }
 }
 
-/// As many steps as `range` has rows, each of one row of data, as [`linear::steps`](crate::linear::steps) for this family.
+/// As many steps as `range` has rows, each of one row of data, as
+/// [`linear::steps`](crate::linear::steps) for this family.
 ///
 /// # Errors
 ///
@@ -394,8 +399,8 @@ where
 ///
 /// # Safety
 ///
-/// `ids` are below the rows of both tables; `sums` and `squares` have as many elements as a row of `v`, and may hold
-/// anything.
+/// `ids` are below the rows of both tables; `sums` and `squares` have as many elements as a row of
+/// `v`, and may hold anything.
 #[inline(always)]
 unsafe fn scores<'a, T: Float<Accumulator = T>, V: Factor<T>, I: ColumnId>(
     ids: &[I],
@@ -412,7 +417,8 @@ unsafe fn scores<'a, T: Float<Accumulator = T>, V: Factor<T>, I: ColumnId>(
     [product, interaction(sums, squares)]
 }
 
-/// Adds the terms of some entries of a row to its product with `w`, which it returns, Σ x v and Σ x² v².
+/// Adds the terms of some entries of a row to its product with `w`, which it returns, Σ x v and Σ
+/// x² v².
 ///
 /// # Safety
 ///

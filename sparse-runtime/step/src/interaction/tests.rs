@@ -28,7 +28,8 @@ fn row_function(row: usize, scores: &mut [f32], _: &mut [f32]) -> f32 {
     loss * loss
 }
 
-/// Steps by [`step`], or by loops whose sums have slots apart. Somebody reads or writes all weights at times, and goes on with copies.
+/// Steps by [`step`], or by loops whose sums have slots apart. Somebody reads or writes all weights
+/// at times, and goes on with copies.
 fn train<R: UpdateRule>(
     rule: &R,
     x: &Csr<f32>,

@@ -89,17 +89,18 @@ impl<T: Float, const SUMS: usize> Sums<'_, T, SUMS> {
     }
 }
 
-/// One pass over the rows of a batch, which updates nothing, but settles the rows that it reads: returns the mean of the losses, and the
-/// gradients of dense parameters one after the other, `SUMS` elements in all.
+/// One pass over the rows of a batch, which updates nothing, but settles the rows that it reads:
+/// returns the mean of the losses, and the gradients of dense parameters one after the other,
+/// `SUMS` elements in all.
 ///
-/// `row_function(row, place, numbers, sums, kept)` gets what the row reads of the tables, adds to `sums`, writes row `place` of each
-/// of `kept`, and gives the row's loss. O(elements read) a row, and what the row function costs. `parallel` threads share the work of
-/// a large batch.
+/// `row_function(row, place, numbers, sums, kept)` gets what the row reads of the tables, adds to
+/// `sums`, writes row `place` of each of `kept`, and gives the row's loss. O(elements read) a row,
+/// and what the row function costs. `parallel` threads share the work of a large batch.
 ///
 /// # Errors
 ///
-/// [`ModelError::Extent`](crate::model::ModelError::Extent) for a table of another shape than the reads have,
-/// [`ModelError::Lookup`](crate::model::ModelError::Lookup) for an id beyond a table.
+/// [`ModelError::Extent`](crate::model::ModelError::Extent) for a table of another shape than the
+/// reads have, [`ModelError::Lookup`](crate::model::ModelError::Lookup) for an id beyond a table.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 pub fn pass<'s, R, T, P, F, const N: usize, const SUMS: usize, const KEPT: usize>(

@@ -29,15 +29,17 @@ pub use sparse_core::passes::are_few;
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 
-/// As many steps as `range` has rows, each of one row of data. Ends early after a loss that is not finite. The updater
-/// [began](Updater::begin_steps) as many steps.
+/// As many steps as `range` has rows, each of one row of data. Ends early after a loss that is not
+/// finite. The updater [began](Updater::begin_steps) as many steps.
 ///
-/// `row_function(row, numbers)` gets what the row reads of the tables; it gives the row's loss, and the gradients with respect
-/// to the numbers that have one. O(elements read · cost of the rule) a row, and what the row function costs.
+/// `row_function(row, numbers)` gets what the row reads of the tables; it gives the row's loss, and
+/// the gradients with respect to the numbers that have one. O(elements read · cost of the rule) a
+/// row, and what the row function costs.
 ///
 /// # Errors
 ///
-/// [`ModelError::Extent`] for a table of another shape than the reads have, [`ModelError::Lookup`] for an id beyond a table.
+/// [`ModelError::Extent`] for a table of another shape than the reads have, [`ModelError::Lookup`]
+/// for an id beyond a table.
 #[inline(always)]
 pub fn steps<R, T, P, const N: usize>(
     reads: P,
@@ -107,8 +109,8 @@ pub fn elements<'a, T, const N: usize>(name: &'static str, values: &'a [T]) -> R
     Ok(values.try_into().map_err(|_| wrong())?)
 }
 
-/// x · w of a row of `K` and a matrix of `K` rows of `M`, all `N` elements of it: each sum in the order of the rows, that of a single
-/// column in eight interleaved sums.
+/// x · w of a row of `K` and a matrix of `K` rows of `M`, all `N` elements of it: each sum in the
+/// order of the rows, that of a single column in eight interleaved sums.
 #[inline(always)]
 pub fn product<T: Float<Accumulator = T>, const K: usize, const M: usize, const N: usize>(
     x: &[T; K],
@@ -126,7 +128,8 @@ pub fn product<T: Float<Accumulator = T>, const K: usize, const M: usize, const 
     out
 }
 
-/// x · wᵀ of a row of `K` and a matrix of `M` rows of `K`, all `N` elements of it: each sum in eight interleaved ones.
+/// x · wᵀ of a row of `K` and a matrix of `M` rows of `K`, all `N` elements of it: each sum in
+/// eight interleaved ones.
 #[inline(always)]
 pub fn transposed_product<
     T: Float<Accumulator = T>,

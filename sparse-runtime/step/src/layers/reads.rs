@@ -11,15 +11,17 @@ use crate::with_column_ids;
 use sparse_core::element::{Factor, Float, Id, Stored};
 use sparse_core::update_rules::UpdateRule;
 
-/// What a row of data reads of tables: nothing, one of the types of this module, or a pair of what a row of data reads. Pairs of pairs are as
-/// deep as the logarithm of the number of reads: rustc follows the types of a nest to a depth of 128. Each table, by its
-/// position among those of the loop, is read by one of them, or by those of one [`Together`](super::Together).
+/// What a row of data reads of tables: nothing, one of the types of this module, or a pair of what
+/// a row of data reads. Pairs of pairs are as deep as the logarithm of the number of reads: rustc
+/// follows the types of a nest to a depth of 128. Each table, by its position among those of the
+/// loop, is read by one of them, or by those of one [`Together`](super::Together).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say what a row of data reads of tables of `{T}`",
     note = "`graph!` chooses it: `Product`, `Bags` or `Taken`, or pairs of them"
 )]
 pub trait RowReads<T: Float<Accumulator = T>>: SharedReads<T> {
-    /// The gradients with respect to the numbers that are read: as many of them, or `()` of what is not updated.
+    /// The gradients with respect to the numbers that are read: as many of them, or `()` of what is
+    /// not updated.
     type Gradients: Copy;
 
     /// Compares tables with what is read of them.
@@ -65,8 +67,9 @@ pub trait RowReads<T: Float<Accumulator = T>>: SharedReads<T> {
     );
 }
 
-/// The rows, of `S` elements, that the columns of a row of a csr name, as `embedding_bag` adds them up: each with the csr's value where
-/// they are `WEIGHTED`, and divided by their number, or the sum of their weights, where it is the `MEAN` of them.
+/// The rows, of `S` elements, that the columns of a row of a csr name, as `embedding_bag` adds them
+/// up: each with the csr's value where they are `WEIGHTED`, and divided by their number, or the sum
+/// of their weights, where it is the `MEAN` of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Bags<
     'm,

@@ -9,7 +9,8 @@ use crate::with_column_ids;
 use sparse_core::element::{Factor, Float, Id};
 use sparse_core::update_rules::UpdateRule;
 
-/// [`RowReads`](super::RowReads) of many rows of data, none of which is written before all are read.
+/// [`RowReads`](super::RowReads) of many rows of data, none of which is written before all are
+/// read.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say what a row of data reads of tables of `{T}`",
     note = "`graph!` chooses it: `Product`, `Bags` or `Taken`, or pairs of them"
@@ -40,7 +41,8 @@ pub trait SharedReads<T: Float<Accumulator = T>>: Copy + Sync {
     ///
     /// # Safety
     ///
-    /// The tables have passed [`check`](super::RowReads::check), the row was [settled](Self::settle), and nobody writes meanwhile.
+    /// The tables have passed [`check`](super::RowReads::check), the row was
+    /// [settled](Self::settle), and nobody writes meanwhile.
     unsafe fn numbers(&self, row: usize, tables: &[(RowWeights<'_, T>, bool)]) -> Self::Numbers;
 
     /// The work of reading what `n_rows` rows of data name, in about a quarter of a nanosecond.

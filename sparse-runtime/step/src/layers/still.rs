@@ -12,8 +12,9 @@ use crate::with_column_ids;
 use sparse_core::element::Float;
 use sparse_core::update_rules::UpdateRule;
 
-/// A read of table `TABLE`, of rows of `S` elements, that nothing goes back to. The rows are settled, as any that are read, and are idle in
-/// this step unless another read updates them. `read` is of table 0.
+/// A read of table `TABLE`, of rows of `S` elements, that nothing goes back to. The rows are
+/// settled, as any that are read, and are idle in this step unless another read updates them.
+/// `read` is of table 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopped<P, const TABLE: usize, const S: usize> {
     /// What is read.

@@ -41,7 +41,8 @@ pub trait NamesRows<T: Float<Accumulator = T>>: RowReads<T> {
     );
 }
 
-/// Reads of one table: one of them, or a pair. Pairs of pairs are as deep as the logarithm of the number of reads.
+/// Reads of one table: one of them, or a pair. Pairs of pairs are as deep as the logarithm of the
+/// number of reads.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` are no reads of a table of `{T}`",
     note = "`graph!` writes them: `((first, second), third)`"

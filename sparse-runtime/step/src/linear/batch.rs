@@ -20,11 +20,13 @@ use sparse_core::element::{Factor, Float};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 
-/// Rows of data that are scored before their sums are added to, where slots lie beside the weights: the slots are then in the core's first cache. With 4
-/// to 16 rows a batch takes about as long, with all of them longer.
+/// Rows of data that are scored before their sums are added to, where slots lie beside the weights:
+/// the slots are then in the core's first cache. With 4 to 16 rows a batch takes about as long,
+/// with all of them longer.
 const TOGETHER: usize = 8;
 
-/// A step of several rows of data: scores and what the row function makes of them, row by row, then the updates.
+/// A step of several rows of data: scores and what the row function makes of them, row by row, then
+/// the updates.
 #[inline(always)]
 pub(super) fn many_rows<
     'a,
@@ -73,8 +75,9 @@ pub(super) fn many_rows<
     rows.finish();
 }
 
-/// [`many_rows`] where rows of the parameter are too short for vectors. The loops over entries are functions of their own, whose
-/// registers are their own as well: the row function calls others, around which such a loop would put everything down.
+/// [`many_rows`] where rows of the parameter are too short for vectors. The loops over entries are
+/// functions of their own, whose registers are their own as well: the row function calls others,
+/// around which such a loop would put everything down.
 #[inline(never)]
 pub(super) fn many_short_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
     x: CsrView<'_, V>,
@@ -101,7 +104,8 @@ pub(super) fn many_short_rows<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K
     rows.finish();
 }
 
-/// Adds the product of each row of data with the parameter, which has as many rows as the data columns, to the scores of that row.
+/// Adds the product of each row of data with the parameter, which has as many rows as the data
+/// columns, to the scores of that row.
 #[inline(never)]
 fn add_scores<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
     x: CsrView<'_, V>,

@@ -10,15 +10,17 @@ use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 use std::slice;
 
-/// Rows whose scores are found together, where rows are short. What they read is still near when their gradients are added.
+/// Rows whose scores are found together, where rows are short. What they read is still near when
+/// their gradients are added.
 const TOGETHER: usize = 64;
 
 /// More entries than these, on average, are a long row.
 const LONG: usize = 8;
 
-/// As many steps as `range` has rows, of a parameter of one column whose rows [rest](Settling::known_to_rest); `None` where the cursor does more
-/// than to [gather](RowCursor::only_gathers). `row_function` gives a number that is finite where the derivative is; of one that is not, the
-/// row's step is the last. `scores` is scratch.
+/// As many steps as `range` has rows, of a parameter of one column whose rows
+/// [rest](Settling::known_to_rest); `None` where the cursor does more than to
+/// [gather](RowCursor::only_gathers). `row_function` gives a number that is finite where the
+/// derivative is; of one that is not, the row's step is the last. `scores` is scratch.
 ///
 /// # Safety
 ///
@@ -74,8 +76,8 @@ pub(super) unsafe fn steps<
     Some(RowSteps { n_steps: row - first, loss_sum: last_loss, last_loss })
 }
 
-/// Adds the gradients of short rows: in a loop that did all of it row by row, the processor would see little more than a row ahead while it waits
-/// for an exponential.
+/// Adds the gradients of short rows: in a loop that did all of it row by row, the processor would
+/// see little more than a row ahead while it waits for an exponential.
 ///
 /// # Safety
 ///
@@ -116,7 +118,8 @@ unsafe fn add_short<'a, R: UpdateRule, T: Float, V: Factor<T>, K: UpdateKind, I:
     Some(())
 }
 
-/// Adds the gradients of long rows one after the other, while what a product has read is at its nearest.
+/// Adds the gradients of long rows one after the other, while what a product has read is at its
+/// nearest.
 ///
 /// # Safety
 ///
@@ -165,7 +168,8 @@ unsafe fn add_row<'a, R: UpdateRule, T: Float, V: Factor<T>, K: UpdateKind, I: C
     }
 }
 
-/// Whether rows are so long that an exponential is the smaller part of them, and their products are not better found many at a time.
+/// Whether rows are so long that an exponential is the smaller part of them, and their products are
+/// not better found many at a time.
 fn are_long<V: Stored>(x: CsrView<'_, V>) -> bool {
     let n_entries: u64 = x.starts().iter().zip(x.ends()).map(|(start, end)| end - start).sum();
     #[cfg(target_arch = "x86_64")]
@@ -193,8 +197,9 @@ unsafe fn score_of<'a, R: UpdateRule, T: Float, V: Factor<T>, K: UpdateKind, I: 
     sum_of_products::<T, V, I>(ids, values, weight)
 }
 
-/// The product of each row of data with the parameter. A function of its own, so that the registers are its loop's. No rows of the parameter are
-/// asked for ahead: loads that wait for nothing run as far ahead by themselves.
+/// The product of each row of data with the parameter. A function of its own, so that the registers
+/// are its loop's. No rows of the parameter are asked for ahead: loads that wait for nothing run as
+/// far ahead by themselves.
 ///
 /// # Safety
 ///
@@ -229,7 +234,8 @@ mod tests {
 
     const N_COLS: usize = 50;
 
-    /// Rows of data with up to `most` entries. The first row alone has the last column but one, no row the last.
+    /// Rows of data with up to `most` entries. The first row alone has the last column but one, no
+    /// row the last.
     fn data(n_rows: usize, most: usize) -> Csr<f64> {
         let entry = |row: usize, k: usize| (k * (N_COLS - 2) / most, (row as f64 - k as f64).sin());
         let row = |row: usize| {
@@ -239,8 +245,8 @@ mod tests {
         Csr::from_rows(N_COLS, (0..n_rows).map(row)).unwrap()
     }
 
-    /// Passes over the data, each from a mean of 0, on a parameter whose rows are known from the second one on. The derivative of a row is its
-    /// product; that of row `broken` is not finite.
+    /// Passes over the data, each from a mean of 0, on a parameter whose rows are known from the
+    /// second one on. The derivative of a row is its product; that of row `broken` is not finite.
     fn means(x: &Csr<f64>, broken: usize) -> Vec<(usize, Vec<f64>)> {
         let rule = Svrg { update_freq: 1, rule: Sgd { weight_decay: 0.1, ..Sgd::default() } };
         let spec = ParameterSpec::new("w", N_COLS, 1, Some(Storage::RowSparse));

@@ -14,12 +14,14 @@ use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 use std::slice;
 
-/// As many steps as `range` has rows, each of one row of data: what [`step`](super::step) does for each of them as a batch of its own, but
-/// what does not depend on the row is done once. Ends early after a loss that is not finite. The updater
-/// [began](Updater::begin_steps) as many steps. What `row_function` changes from row to row is in `kept`, which is copied, so that it
-/// can be in registers: each row waits for what the last one left there.
+/// As many steps as `range` has rows, each of one row of data: what [`step`](super::step) does for
+/// each of them as a batch of its own, but what does not depend on the row is done once. Ends early
+/// after a loss that is not finite. The updater [began](Updater::begin_steps) as many steps. What
+/// `row_function` changes from row to row is in `kept`, which is copied, so that it can be in
+/// registers: each row waits for what the last one left there.
 ///
-/// A rule that [races](UpdateRule::RACES) makes them on the table that its updater shares with others; `table` is then not asked.
+/// A rule that [races](UpdateRule::RACES) makes them on the table that its updater shares with
+/// others; `table` is then not asked.
 ///
 /// # Errors
 ///
@@ -164,9 +166,10 @@ fn each_row_of<
     steps
 }
 
-/// [`steps_in_turn`] in the usual case, `None` in any other. In a cache a step is so short that each question counts which the loop
-/// asks: here it knows the answers. A function of its own, so that the registers are its loop's. Where it `GATHERS` only, the usual case is
-/// that of a rule which corrects gradients and learns their mean.
+/// [`steps_in_turn`] in the usual case, `None` in any other. In a cache a step is so short that
+/// each question counts which the loop asks: here it knows the answers. A function of its own, so
+/// that the registers are its loop's. Where it `GATHERS` only, the usual case is that of a rule
+/// which corrects gradients and learns their mean.
 #[inline(never)]
 fn usual_steps<
     R: UpdateRule,
@@ -240,8 +243,9 @@ fn usual_steps<
     Some(steps)
 }
 
-/// The rows of data one after the other. `BY_LENGTH`: the smallest numbers of entries are told apart. Where it `BEGINS`, rows
-/// [settle by scalars](Settling::settles_by_scalars), have [two parts](RowCursor::HAS_TWO_PARTS) of an update, and one element.
+/// The rows of data one after the other. `BY_LENGTH`: the smallest numbers of entries are told
+/// apart. Where it `BEGINS`, rows [settle by scalars](Settling::settles_by_scalars), have
+/// [two parts](RowCursor::HAS_TWO_PARTS) of an update, and one element.
 #[inline(always)]
 fn steps_in_turn<
     R: UpdateRule,

@@ -18,15 +18,16 @@ use sparse_core::element::{Factor, Float};
 use std::arch::x86_64::*;
 use std::ops::Range;
 
-/// The entries of a row that are looked at together, from the row's beginning on, whichever stage they are of: the four sums take them in
-/// turn, so that each entry has its sum by its place.
+/// The entries of a row that are looked at together, from the row's beginning on, whichever stage
+/// they are of: the four sums take them in turn, so that each entry has its sum by its place.
 const TOGETHER: usize = 16;
 
 /// Bytes of a table from which on weights are asked for ahead where sixteen are loaded.
 const FAR_BYTES: usize = 1 << 24;
 
-/// The products of all rows of data, as [`sum_of_products`](super::products::sum_of_products) makes them. Tells whether it did: other types
-/// and processors, and the largest tables, are left to the caller.
+/// The products of all rows of data, as [`sum_of_products`](super::products::sum_of_products) makes
+/// them. Tells whether it did: other types and processors, and the largest tables, are left to the
+/// caller.
 ///
 /// # Safety
 ///
@@ -52,8 +53,9 @@ pub(super) unsafe fn find_products<T: Float, V: Factor<T>>(
     true
 }
 
-/// A stage of the products of some rows of data, as [`add_terms_below`](super::products::add_terms_below) makes it; the last stage leaves the product. Tells whether it did, in all stages, as
-/// [`find_products`] does.
+/// A stage of the products of some rows of data, as
+/// [`add_terms_below`](super::products::add_terms_below) makes it; the last stage leaves the
+/// product. Tells whether it did, in all stages, as [`find_products`] does.
 ///
 /// # Safety
 ///
@@ -92,14 +94,16 @@ struct Rows<'a> {
     /// None where all are 1.
     values: &'a [f32],
     weights: *const f32,
-    /// From weight to weight, in numbers; times an id it is below 2³¹, which is what the instruction takes.
+    /// From weight to weight, in numbers; times an id it is below 2³¹, which is what the
+    /// instruction takes.
     stride: u32,
     /// Whether the processor does well at loading numbers under a mask that lie apart.
     gathers: bool,
 }
 
 impl<'a> Rows<'a> {
-    /// Those of types that are loaded in vectors, on a processor that does well at it and has AVX-512 and bmi2.
+    /// Those of types that are loaded in vectors, on a processor that does well at it and has
+    /// AVX-512 and bmi2.
     fn of<T: Float, V: Factor<T>>(x: CsrView<'a, V>, weights: RowWeights<'_, T>) -> Option<Self> {
         let ColumnIdsView::U32(ids) = x.columns() else { return None };
         // Of a pattern they are not read.
@@ -118,7 +122,8 @@ impl<'a> Rows<'a> {
 
     /// # Safety
     ///
-    /// The processor has AVX-512 and bmi2; these are rows of `x`, the columns of which have weights.
+    /// The processor has AVX-512 and bmi2; these are rows of `x`, the columns of which have
+    /// weights.
     #[target_feature(enable = "avx512f,avx512vl,avx512dq,bmi1,bmi2,popcnt")]
     unsafe fn find_products<T: Float, V: Factor<T>>(
         &self,
@@ -209,8 +214,8 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// [`add`](Rows::add) where weights are better loaded one by one. Eights that are whole need no mask, and of the others what is masked is
-    /// loaded from a place that holds 0.
+    /// [`add`](Rows::add) where weights are better loaded one by one. Eights that are whole need no
+    /// mask, and of the others what is masked is loaded from a place that holds 0.
     ///
     /// # Safety
     ///
@@ -278,7 +283,8 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Asks for the weights of entries from `start` on, those of columns below a limit if not all the `REST` of the row is meant.
+    /// Asks for the weights of entries from `start` on, those of columns below a limit if not all
+    /// the `REST` of the row is meant.
     ///
     /// # Safety
     ///
@@ -420,7 +426,8 @@ fn add_in_turn(four: __m128, terms: __m512) -> __m128 {
     _mm_add_ps(four, _mm512_extractf32x4_ps::<3>(terms))
 }
 
-/// The sum of four, in the order in which [`sum_of_products`](super::products::sum_of_products) adds them.
+/// The sum of four, in the order in which [`sum_of_products`](super::products::sum_of_products)
+/// adds them.
 ///
 /// # Safety
 ///

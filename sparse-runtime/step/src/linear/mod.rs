@@ -48,8 +48,9 @@ use sparse_core::element::{Factor, Float, Stored};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 
-/// Runs a loop over rows of data with their ids, compiled for vectors where rows of the width `$W` are worth it, and the ids have the
-/// type that they have up to 2³² columns: by `wide`, or by another function of [`lanes`](crate::simd).
+/// Runs a loop over rows of data with their ids, compiled for vectors where rows of the width `$W`
+/// are worth it, and the ids have the type that they have up to 2³² columns: by `wide`, or by
+/// another function of [`lanes`](crate::simd).
 macro_rules! with_row_loops {
     ($W:ty, $columns:expr, |$ids:ident| $body:expr) => {
         $crate::linear::with_row_loops!($W; $crate::simd::wide, $columns, |$ids| $body)
@@ -136,9 +137,10 @@ pub fn share<T: Float>(n_rows: usize) -> T {
 
 /// One step on a batch: returns the mean of the rows' losses.
 ///
-/// `row_function(row, scores, saved)` gets a row of the product in `scores`, replaces it by the gradient of the
-/// batch's loss with respect to it, and returns the row's own loss, of which a part may be computed later. `saved` is scratch of the same length. O(nnz ·
-/// columns + rows touched · cost of the rule). A pattern is read without values, and nothing is multiplied with them.
+/// `row_function(row, scores, saved)` gets a row of the product in `scores`, replaces it by the
+/// gradient of the batch's loss with respect to it, and returns the row's own loss, of which a part
+/// may be computed later. `saved` is scratch of the same length. O(nnz · columns + rows touched ·
+/// cost of the rule). A pattern is read without values, and nothing is multiplied with them.
 /// `parallel` threads share the work of a large batch; the bits do not depend on it.
 ///
 /// # Errors
@@ -269,8 +271,8 @@ fn any_rows<
     loss
 }
 
-/// The row function on some rows of data, given their scores row by row, which it replaces by gradients. What calls it, once for many entries, is
-/// compiled once for all models.
+/// The row function on some rows of data, given their scores row by row, which it replaces by
+/// gradients. What calls it, once for many entries, is compiled once for all models.
 type RowFunctions<'f, A> = &'f mut dyn FnMut(Range<usize>, &mut [A]);
 
 /// [`one_row`] where rows of the parameter are too short for vectors.
@@ -321,13 +323,14 @@ fn one_row<'a, R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind, I
     loss
 }
 
-/// A step of one row of data, `(ids, values)`, from the product to the update without storing anything. The rows that
-/// `ahead` names are asked for. Where it `BEGINS`, updates are begun as the product reads the weights.
+/// A step of one row of data, `(ids, values)`, from the product to the update without storing
+/// anything. The rows that `ahead` names are asked for. Where it `BEGINS`, updates are begun as the
+/// product reads the weights.
 ///
 /// # Safety
 ///
-/// The ids are below the parameter's rows, of `width.columns()` elements. Where it `BEGINS`, that is one element, and what
-/// [`begun_product`](products::begun_product) asks for holds.
+/// The ids are below the parameter's rows, of `width.columns()` elements. Where it `BEGINS`, that
+/// is one element, and what [`begun_product`](products::begun_product) asks for holds.
 #[inline(always)]
 unsafe fn row_step<
     R: UpdateRule,

@@ -40,8 +40,8 @@ pub(crate) unsafe fn product<'a, T: Float, V: Factor<T>, W: Width, I: ColumnId>(
     );
 }
 
-/// [`product`] with rows that are [settled](Settling::settle) first, `updated` as there. Weights of rows of one column are read as they are
-/// settled, in the same pass.
+/// [`product`] with rows that are [settled](Settling::settle) first, `updated` as there. Weights of
+/// rows of one column are read as they are settled, in the same pass.
 ///
 /// # Safety
 ///
@@ -90,11 +90,13 @@ pub(crate) unsafe fn settled_product<
     }
 }
 
-/// [`settled_product`] with a parameter of one column, and the first part of the updates of its rows, which [follow](follow_each).
+/// [`settled_product`] with a parameter of one column, and the first part of the updates of its
+/// rows, which [follow](follow_each).
 ///
 /// # Safety
 ///
-/// As for [`settled_product`]; rows [settle by scalars](Settling::settles_by_scalars), and have a [first part](RowCursor::HAS_TWO_PARTS).
+/// As for [`settled_product`]; rows [settle by scalars](Settling::settles_by_scalars), and have a
+/// [first part](RowCursor::HAS_TWO_PARTS).
 #[inline(always)]
 pub(super) unsafe fn begun_product<
     R: UpdateRule,
@@ -150,8 +152,8 @@ pub(super) unsafe fn follow_each<
     }
 }
 
-/// [`product`] with a parameter of one column, given what leads to the weight of each entry, in four sums, so that an addition does not
-/// wait for the one before it.
+/// [`product`] with a parameter of one column, given what leads to the weight of each entry, in
+/// four sums, so that an addition does not wait for the one before it.
 #[inline(always)]
 pub(crate) fn sum_of_products<T: Float, V: Factor<T>, I>(
     ids: &[I],
@@ -168,12 +170,13 @@ pub(crate) fn sum_of_products<T: Float, V: Factor<T>, I>(
     sum.unwrap_or(T::zero().widen())
 }
 
-/// Four sums that take the terms of a row in turn, each by its place in the row, while it goes through [stages](crate::stages): each adds its
-/// entries to what the stage before has left.
+/// Four sums that take the terms of a row in turn, each by its place in the row, while it goes
+/// through [stages](crate::stages): each adds its entries to what the stage before has left.
 pub(crate) type HandedOn<A> = [A; LANES];
 
-/// Adds the terms of a row's entries below a column to what the stages before have left, if there are any, given which sum's turn it is; tells
-/// how many there are. The sums of a whole row are those of [`sum_of_products`].
+/// Adds the terms of a row's entries below a column to what the stages before have left, if there
+/// are any, given which sum's turn it is; tells how many there are. The sums of a whole row are
+/// those of [`sum_of_products`].
 #[inline(always)]
 pub(crate) fn add_terms_below<T: Float, V: Factor<T>, I: ColumnId>(
     handed_on: &mut HandedOn<T::Accumulator>,
@@ -278,7 +281,8 @@ fn try_sum_of_products<T: Float, V: Factor<T>, I>(
     Some((sums[0] + sums[1]) + (sums[2] + sums[3]))
 }
 
-/// Updates the rows that a csr row names, each once, with its value times `gradient`, which may be overwritten.
+/// Updates the rows that a csr row names, each once, with its value times `gradient`, which may be
+/// overwritten.
 ///
 /// # Safety
 ///

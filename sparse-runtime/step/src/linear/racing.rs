@@ -156,8 +156,8 @@ mod tests {
     /// Updated by every step of every thread.
     const HOT: [usize; 2] = [3, 17];
 
-    /// The weights after steps on three threads, each of which updates two columns of its own, and the hot ones; and the bias, which each
-    /// thread moves by 1 at each step.
+    /// The weights after steps on three threads, each of which updates two columns of its own, and
+    /// the hot ones; and the bias, which each thread moves by 1 at each step.
     fn train<R: UpdateRule>(rule: R, gradient: f64) -> (Vec<f64>, f64) {
         let spec = ParameterSpec::new("w", COLUMNS, 1, Some(Storage::RowSparse));
         let updater = || Updater::<Racing<R>, f64>::new(Racing(rule.clone()), vec![spec.clone()]);
@@ -214,7 +214,8 @@ mod tests {
         (table.values().to_vec(), model.b.values()[0])
     }
 
-    /// Nothing is lost of what one thread updates, nor of hot rows and biases, whose changes are added up.
+    /// Nothing is lost of what one thread updates, nor of hot rows and biases, whose changes are
+    /// added up.
     #[test]
     fn changes_of_threads_add_up() {
         let (weights, bias) = train(Sgd { learning_rate: 0.5, ..Sgd::default() }, 2.0);
@@ -229,7 +230,8 @@ mod tests {
         }
     }
 
-    /// The state of a row is beside it: AdaGrad with gradient 1 moves by `1 / √k` at the k-th update.
+    /// The state of a row is beside it: AdaGrad with gradient 1 moves by `1 / √k` at the k-th
+    /// update.
     #[test]
     fn states_are_shared() {
         let rule = AdaGrad { learning_rate: 1.0, epsilon: 1e-12, ..AdaGrad::default() };

@@ -87,7 +87,8 @@ pub(crate) fn row_ahead_by<'a, V: Stored, I: ColumnId>(
 /// Rows of data between asking for the rows of a parameter and reading them.
 pub(crate) const AHEAD: usize = 2;
 
-/// The same where a row of the parameter, with its states, is one line of the cache at most, so that a cache has room for more of them.
+/// The same where a row of the parameter, with its states, is one line of the cache at most, so
+/// that a cache has room for more of them.
 pub(crate) const LINES_AHEAD: usize = 4;
 
 /// The same by the width of a parameter.
@@ -102,8 +103,8 @@ pub(crate) fn are_large<V: Stored, I: ColumnId>(x: CsrView<'_, V>, ids: &[I]) ->
     is_far(size_of_val(ids) + size_of_val(x.values()))
 }
 
-/// Whether asking for the data of a batch pays where it has been gone over and is gone over once more: the core's own cache does not hold it. O(1)
-/// for a run of rows, else O(n_rows).
+/// Whether asking for the data of a batch pays where it has been gone over and is gone over once
+/// more: the core's own cache does not hold it. O(1) for a run of rows, else O(n_rows).
 #[inline(always)]
 pub(crate) fn is_read_anew<V: Stored, I: ColumnId>(x: CsrView<'_, V>, _ids: &[I]) -> bool {
     is_far(x.nnz() * (size_of::<I>() + size_of::<V>()))

@@ -9,7 +9,8 @@ use sparse_core::element::Float;
     note = "`graph!` chooses it: `Fixed` where the source has a number, else `Runtime`"
 )]
 pub trait Width: Copy + Sync {
-    /// False of rows that are too short for vectors: elements that lie apart are better loaded one by one.
+    /// False of rows that are too short for vectors: elements that lie apart are better loaded one
+    /// by one.
     const IN_VECTORS: bool;
 
     /// True of rows that are known to be made of sixteens.
@@ -18,15 +19,17 @@ pub trait Width: Copy + Sync {
     /// The number of columns.
     fn columns(&self) -> usize;
 
-    /// Runs `body` with two rows of scratch, the first of them zero: on the stack where the width is known.
+    /// Runs `body` with two rows of scratch, the first of them zero: on the stack where the width
+    /// is known.
     fn with_rows<T: Float, O>(
         &self,
         scratch: &mut Vec<T>,
         body: impl FnOnce(&mut [T], &mut [T]) -> O,
     ) -> O;
 
-    /// Runs `body` on a copy of a row of this width, which is then put back. No other pointer leads to the copy, so that the
-    /// compiler keeps it in registers where it knows the width; where it does not, `body` gets the row itself.
+    /// Runs `body` on a copy of a row of this width, which is then put back. No other pointer leads
+    /// to the copy, so that the compiler keeps it in registers where it knows the width; where it
+    /// does not, `body` gets the row itself.
     fn in_registers<T: Copy, O>(&self, row: &mut [T], body: impl FnOnce(&mut [T]) -> O) -> O;
 }
 

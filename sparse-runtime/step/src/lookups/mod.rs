@@ -28,9 +28,10 @@ use std::ops::Range;
 
 /// The numbers that a row of data reads of `TABLES` tables, each of which is read once.
 ///
-/// A type and not a list of them: what is done with each number is then straight code, whose rows lie in registers. It is `graph!` that
-/// writes such types. Not to be implemented by hand: a call checks once that each table and number is read once, and that rows have their
-/// sizes, and then relies on [`each`](Self::each) doing the same every time, without looking.
+/// A type and not a list of them: what is done with each number is then straight code, whose rows
+/// lie in registers. It is `graph!` that writes such types. Not to be implemented by hand: a call
+/// checks once that each table and number is read once, and that rows have their sizes, and then
+/// relies on [`each`](Self::each) doing the same every time, without looking.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say what a row of data reads of {TABLES} tables",
     note = "`graph!` writes a type that does, for models of rows that ids name"
@@ -40,7 +41,8 @@ pub trait Reads<const TABLES: usize, const COUNT: usize>: Copy {
     fn each<V: Visitor>(visitor: &mut V);
 }
 
-/// Something that is done with numbers of a row of data: by their positions, and those of the tables.
+/// Something that is done with numbers of a row of data: by their positions, and those of the
+/// tables.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does nothing with the numbers of a row of data",
     note = "the loop over rows of data has a type for each thing that is done with them"
@@ -64,14 +66,16 @@ pub struct Rows<F> {
 
 /// One step on a batch: returns the mean of the rows' losses.
 ///
-/// `row_function(row, numbers, saved)` gets the numbers of a row, replaces them by the gradients of the batch's loss with
-/// respect to them, and returns the row's own loss. `saved` is scratch of the same length. `width` is the number of elements
-/// of rows in inner products. O(rows · elements of the rows named · cost of the rule). `parallel` threads share the work of a large
-/// batch where the rule only adds; the bits do not depend on it.
+/// `row_function(row, numbers, saved)` gets the numbers of a row, replaces them by the gradients of
+/// the batch's loss with respect to them, and returns the row's own loss. `saved` is scratch of the
+/// same length. `width` is the number of elements of rows in inner products. O(rows · elements of
+/// the rows named · cost of the rule). `parallel` threads share the work of a large batch where the
+/// rule only adds; the bits do not depend on it.
 ///
 /// # Errors
 ///
-/// [`ModelError::Lookup`] for an id beyond a table, [`ModelError::Extent`] for a table with rows of another size.
+/// [`ModelError::Lookup`] for an id beyond a table, [`ModelError::Extent`] for a table with rows of
+/// another size.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 pub fn step<P, R, T, W, F, const N: usize, const M: usize>(
@@ -98,7 +102,8 @@ where
     })
 }
 
-/// As many steps as `range` has rows, each of one row of data, as [`linear::steps`](crate::linear::steps) for this family.
+/// As many steps as `range` has rows, each of one row of data, as
+/// [`linear::steps`](crate::linear::steps) for this family.
 ///
 /// # Errors
 ///
@@ -133,8 +138,8 @@ where
 
 /// The tables during a call.
 ///
-/// Invariants: those in inner products have rows of `width.columns()` elements, the others of one. Each is read by one number,
-/// and an inner product is of two.
+/// Invariants: those in inner products have rows of `width.columns()` elements, the others of one.
+/// Each is read by one number, and an inner product is of two.
 struct Tables<'a, P, R: UpdateRule, T: Float, K: UpdateKind, W, const N: usize, const M: usize> {
     rows: [RowUpdater<'a, R, T, K>; N],
     /// The rows of each.
@@ -334,7 +339,8 @@ where
         Ok(steps)
     }
 
-    /// Updates the rows that a row of data names by what it alone contributes, and returns its loss.
+    /// Updates the rows that a row of data names by what it alone contributes, and returns its
+    /// loss.
     #[inline(always)]
     fn in_place<F: Fn(usize) -> [usize; N]>(
         &mut self,

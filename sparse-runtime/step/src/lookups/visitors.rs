@@ -267,7 +267,8 @@ where
     }
 }
 
-/// Updates a row with the gradient that it has of an inner product: the gradient of the product times the other row.
+/// Updates a row with the gradient that it has of an inner product: the gradient of the product
+/// times the other row.
 ///
 /// # Safety
 ///

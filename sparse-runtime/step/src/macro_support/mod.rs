@@ -105,7 +105,8 @@ pub fn check_rank(
     Err(ModelError::rank(model, input, *shape, expected).into())
 }
 
-/// A parameter of one variant of a model as that of another: they differ in the storage type of the gradient.
+/// A parameter of one variant of a model as that of another: they differ in the storage type of the
+/// gradient.
 #[inline]
 pub fn same_parameter<T: Float, S, G, H>(parameter: Parameter<S, G>) -> Parameter<S, H>
 where
@@ -157,7 +158,8 @@ where
     }
 }
 
-/// Compares the result of a declared operator's function with its shape rule: later kernels rely on it.
+/// Compares the result of a declared operator's function with its shape rule: later kernels rely on
+/// it.
 ///
 /// # Errors
 ///
@@ -178,7 +180,8 @@ pub fn check_result(
     Err(ModelError::ResultShape { model, operator, found, expected }.into())
 }
 
-/// Compares what a declared operator says of its function at 0 with what the function gives there: sparse results rely on it.
+/// Compares what a declared operator says of its function at 0 with what the function gives there:
+/// sparse results rely on it.
 ///
 /// # Errors
 ///
@@ -218,7 +221,8 @@ pub fn debug_model<M: Model>(model: &M, f: &mut fmt::Formatter<'_>) -> fmt::Resu
     out.finish()
 }
 
-/// One warning for each conversion that `fallback = warn` inserted: the operator, the operand, storage types and cost.
+/// One warning for each conversion that `fallback = warn` inserted: the operator, the operand,
+/// storage types and cost.
 pub fn warn_of_fallbacks(plan: &Plan) {
     for position in 0..plan.values.len() as u32 {
         if let Some(fallback) = plan.fallback(position) {
@@ -236,8 +240,8 @@ pub fn warn_of_fallbacks(plan: &Plan) {
     }
 }
 
-/// The plan of a new model, where the environment says `NNZ_LOG=plan`: an event of the target `nnz::plan`, or lines on
-/// standard error in a program that has set up no subscriber.
+/// The plan of a new model, where the environment says `NNZ_LOG=plan`: an event of the target
+/// `nnz::plan`, or lines on standard error in a program that has set up no subscriber.
 pub fn log_plan<M: Model>(model: &M) {
     let asked = std::env::var("NNZ_LOG").is_ok_and(|words| words.split(',').any(is_plan));
     if !asked {

@@ -184,7 +184,8 @@ pub enum ModelError {
         /// The model.
         model: &'static str,
     },
-    /// The model was written by hand without a step whose gradients can be changed before the update.
+    /// The model was written by hand without a step whose gradients can be changed before the
+    /// update.
     #[error(
         "model `{model}` has no `adjusted_step`: implement it, to clip gradients by their norm or to train with a rule that corrects them"
     )]

@@ -39,11 +39,13 @@ use sparse_core::update_rules::UpdateRule;
 pub trait Model: Clone {
     /// The element type of parameters and arithmetic.
     type Element: Float;
-    /// One batch: a view for each input and label. Labels are not read by [`forward`](Model::forward).
+    /// One batch: a view for each input and label. Labels are not read by
+    /// [`forward`](Model::forward).
     type Batch<'a>: Copy;
     /// One array for each output; the field types show the inferred storage types.
     type Outputs;
-    /// One array for each parameter that is not frozen; the field types show the derived storage types.
+    /// One array for each parameter that is not frozen; the field types show the derived storage
+    /// types.
     type Gradients;
 
     /// The model's name as declared.
@@ -96,7 +98,8 @@ pub trait Model: Clone {
     /// The compiler's plan, with this model's dimensions filled in; [`bind`](BoundPlan::bind) adds
     /// those of a batch.
     ///
-    /// `println!("{}", model.plan().bind(&batch))` prints a line for each value with the bytes it takes.
+    /// `println!("{}", model.plan().bind(&batch))` prints a line for each value with the bytes it
+    /// takes.
     fn plan(&self) -> BoundPlan<'static> {
         let mut sizes = Sizes::default();
         for (name, extent) in self.dims().iter() {
@@ -133,7 +136,10 @@ pub trait Model: Clone {
     /// use sparse_runtime::model::{Model, RowIds};
     ///
     /// /// The number of table rows of each parameter that a worker fetches for a batch.
-    /// fn rows_fetched<M: Model>(model: &M, batch: &M::Batch<'_>) -> sparse_runtime::Result<Vec<usize>> {
+    /// fn rows_fetched<M: Model>(
+    ///     model: &M,
+    ///     batch: &M::Batch<'_>,
+    /// ) -> sparse_runtime::Result<Vec<usize>> {
     ///     let (mut rows, parameters) = (RowIds::new(), model.parameters());
     ///     let count = |index: usize| {
     ///         Ok(match model.rows_read(batch, index, &mut rows)? {
@@ -147,8 +153,8 @@ pub trait Model: Clone {
     ///
     /// # Errors
     ///
-    /// [`ModelError::Id`] and [`ModelError::Extent`] for ids and columns beyond the parameter's rows,
-    /// [`ModelError::NoParameter`].
+    /// [`ModelError::Id`] and [`ModelError::Extent`] for ids and columns beyond the parameter's
+    /// rows, [`ModelError::NoParameter`].
     fn rows_read<'r>(
         &self,
         batch: &Self::Batch<'_>,
@@ -222,7 +228,8 @@ pub trait Model: Clone {
         self.loss(batch)
     }
 
-    /// The loss of a batch; leaves the gradient of every parameter in [`gradients`](Model::gradients).
+    /// The loss of a batch; leaves the gradient of every parameter in
+    /// [`gradients`](Model::gradients).
     fn loss_and_grads(&mut self, batch: &Self::Batch<'_>) -> Result<f64>;
 
     /// The outputs of the last call that computed them.
@@ -247,8 +254,8 @@ pub trait Model: Clone {
     ///
     /// # Errors
     ///
-    /// As [`train_step`](Model::train_step), before the first step; [`ModelError::NotByRows`] unless
-    /// [`TRAINS_ROWS`](Model::TRAINS_ROWS).
+    /// As [`train_step`](Model::train_step), before the first step; [`ModelError::NotByRows`]
+    /// unless [`TRAINS_ROWS`](Model::TRAINS_ROWS).
     fn train_rows<R: UpdateRule>(
         &mut self,
         batch: &Self::Batch<'_>,
@@ -315,7 +322,8 @@ pub trait Model: Clone {
     ///
     /// # Errors
     ///
-    /// As [`train_step`](Model::train_step), before the step; [`ModelError::NoBatchTaken`] unless [`TAKES_BATCHES`](Model::TAKES_BATCHES).
+    /// As [`train_step`](Model::train_step), before the step; [`ModelError::NoBatchTaken`] unless
+    /// [`TAKES_BATCHES`](Model::TAKES_BATCHES).
     fn take_batch(&mut self, batch: &Self::Batch<'_>) -> Result<()> {
         let _ = batch;
         Err(ModelError::NoBatchTaken { model: Self::NAME }.into())
@@ -464,7 +472,8 @@ pub trait BatchSource<'a, T: Float> {
     ///
     /// # Errors
     ///
-    /// [`FormatError::NotUnit`](crate::formats::FormatError::NotUnit) for the first value that is not 1.
+    /// [`FormatError::NotUnit`](crate::formats::FormatError::NotUnit) for the first value that is
+    /// not 1.
     fn unit(&self, index: usize) -> Result<CsrView<'a, Unit>> {
         Ok(self.csr(index)?.units()?)
     }

@@ -80,8 +80,8 @@ impl<T: Float> ParameterStorage for RowSparse<T> {
 }
 
 impl<T: Float, S: Array<Element = T>, G: Array<Element = T>> Parameter<S, G> {
-    /// A parameter with its initial values, which depend on the stream alone: `seed.stream(i)` for the i-th parameter
-    /// of a model.
+    /// A parameter with its initial values, which depend on the stream alone: `seed.stream(i)` for
+    /// the i-th parameter of a model.
     ///
     /// # Errors
     ///

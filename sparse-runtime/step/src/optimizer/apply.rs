@@ -30,8 +30,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         self.settle_by(parameter, weights.into(), &mut |settle| ids.try_for_each(settle))
     }
 
-    /// Brings the rows that a batch reads up to date, as the model's [`PARAMETERS`](Model::PARAMETERS) say. O(rows read, as often as
-    /// they occur) in `Exact`.
+    /// Brings the rows that a batch reads up to date, as the model's
+    /// [`PARAMETERS`](Model::PARAMETERS) say. O(rows read, as often as they occur) in `Exact`.
     ///
     /// # Errors
     ///
@@ -76,11 +76,13 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
     }
 
-    /// Applies a row_sparse gradient, in the rule's mode. O(rows of the gradient), in `Dense` O(rows).
+    /// Applies a row_sparse gradient, in the rule's mode. O(rows of the gradient), in `Dense`
+    /// O(rows).
     ///
     /// # Errors
     ///
-    /// As [`rows`](Self::rows); a gradient of another shape; a parameter whose gradient was said to be dense.
+    /// As [`rows`](Self::rows); a gradient of another shape; a parameter whose gradient was said to
+    /// be dense.
     pub fn apply_row_sparse<'a>(
         &'a mut self,
         parameter: usize,

@@ -9,11 +9,13 @@ use sparse_core::update_rules::{StateBlock, Step, UpdateRule};
 use std::marker::PhantomData;
 use std::slice;
 
-/// Addresses and a step, by value: nothing here has an address of its own that a store to a weight might change, so that a
-/// loop over rows keeps all of it in registers. It neither settles rows nor notes that they were updated: that is its
-/// [`RowUpdater`](super::RowUpdater)'s to do, before and after the loop.
+/// Addresses and a step, by value: nothing here has an address of its own that a store to a weight
+/// might change, so that a loop over rows keeps all of it in registers. It neither settles rows nor
+/// notes that they were updated: that is its [`RowUpdater`](super::RowUpdater)'s to do, before and
+/// after the loop.
 ///
-/// Invariant: `places` are those of `n_rows` rows which the `RowUpdater` that gave this has borrowed for `'a`.
+/// Invariant: `places` are those of `n_rows` rows which the `RowUpdater` that gave this has
+/// borrowed for `'a`.
 pub(crate) struct RowCursor<'a, R: UpdateRule, T: Float, K> {
     pub(super) places: Places<T, StateOf<R, T>>,
     pub(super) step: StepOf<R, T>,
@@ -77,7 +79,8 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         }
     }
 
-    /// The same rows for a loop that asks for none of the rule's options, where the step makes use of none.
+    /// The same rows for a loop that asks for none of the rule's options, where the step makes use
+    /// of none.
     #[inline(always)]
     pub(crate) fn without_options(self) -> Option<Self> {
         if !K::BESIDE || !StepOf::<R, T>::HAS_OPTIONS {
@@ -86,7 +89,8 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         Some(RowCursor { step: self.step.without_options()?, ..self })
     }
 
-    /// The same rows, of one weight each, so that the compiler knows how they lie where the states lie beside the weights.
+    /// The same rows, of one weight each, so that the compiler knows how they lie where the states
+    /// lie beside the weights.
     #[inline(always)]
     pub(crate) fn of_one_weight(self) -> Self {
         match K::BESIDE {
@@ -104,15 +108,15 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         Some(RowCursor { step: self.step.only_gathers()?, ..self })
     }
 
-    /// Of a [`Plain`](super::Plain) rule, what its updates multiply the gradient with: a loop can do so once for a row of
-    /// data, and then only [add](Self::add_row). `None` of any other.
+    /// Of a [`Plain`](super::Plain) rule, what its updates multiply the gradient with: a loop can
+    /// do so once for a row of data, and then only [add](Self::add_row). `None` of any other.
     #[inline(always)]
     pub(crate) fn plain_factor(self) -> Option<T::Accumulator> {
         K::PLAIN.then_some(self.factor)
     }
 
-    /// `weight += change(given)` for each element of a row and of `given`, in place of an update whose gradient, times
-    /// [`plain_factor`](Self::plain_factor), is the change.
+    /// `weight += change(given)` for each element of a row and of `given`, in place of an update
+    /// whose gradient, times [`plain_factor`](Self::plain_factor), is the change.
     ///
     /// # Safety
     ///
@@ -152,8 +156,8 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         unsafe { self.update_by(row, column, |_| grad) };
     }
 
-    /// [`update`](Self::update) of one element with a gradient that depends on the weight. To the state of a row the gradients of
-    /// its other elements count as 0.
+    /// [`update`](Self::update) of one element with a gradient that depends on the weight. To the
+    /// state of a row the gradients of its other elements count as 0.
     ///
     /// # Safety
     ///
@@ -268,8 +272,9 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
 }
 
 impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
-    /// [`update_row_by`](Self::update_row_by), of eight elements at a time. No other pointer leads to the copies that are updated, so
-    /// that the compiler makes vectors of them. For rows that were not written just before: they would be waited for as a whole.
+    /// [`update_row_by`](Self::update_row_by), of eight elements at a time. No other pointer leads
+    /// to the copies that are updated, so that the compiler makes vectors of them. For rows that
+    /// were not written just before: they would be waited for as a whole.
     ///
     /// # Safety
     ///
@@ -285,7 +290,8 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         unsafe { self.update_row_in_vectors::<false, V>(row, given, &mut grad) };
     }
 
-    /// The same, as many sixteens of it as there are before: for a loop that [has vectors of them](crate::simd::in_sixteens).
+    /// The same, as many sixteens of it as there are before: for a loop that
+    /// [has vectors of them](crate::simd::in_sixteens).
     ///
     /// # Safety
     ///
@@ -333,7 +339,8 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         self.update_chunks::<1, V>(rest, grad);
     }
 
-    /// Updates elements by a rule that only adds, `TOGETHER` at a time, and gives what is left over.
+    /// Updates elements by a rule that only adds, `TOGETHER` at a time, and gives what is left
+    /// over.
     #[inline(always)]
     fn add_chunks<'r, const TOGETHER: usize, V: Copy>(
         &self,
@@ -356,7 +363,8 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
     ///
     /// # Safety
     ///
-    /// The row is below `n_rows`, nothing else refers to it, states lie beside weights, and `given` has as many elements.
+    /// The row is below `n_rows`, nothing else refers to it, states lie beside weights, and `given`
+    /// has as many elements.
     #[inline(always)]
     unsafe fn elements<'r, V>(
         self,
@@ -400,7 +408,8 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
     ///
     /// # Safety
     ///
-    /// Each row is below `n_rows` and named once, `row_size` is that of the rows, and there are so many gradients.
+    /// Each row is below `n_rows` and named once, `row_size` is that of the rows, and there are so
+    /// many gradients.
     #[inline(never)]
     pub(super) unsafe fn update_rows(self, row_size: usize, rows: &[usize], grads: &[f64]) {
         /// Rows that are updated while the memory of as many more is asked for.

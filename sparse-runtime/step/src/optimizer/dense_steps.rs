@@ -11,8 +11,8 @@ use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{StateBlock, Step, UpdateRule};
 
-/// A parameter with a dense gradient during steps that were [begun together](Updater::begin_steps): every element is updated
-/// at each. Its states are the updater's, which lent them.
+/// A parameter with a dense gradient during steps that were [begun together](Updater::begin_steps):
+/// every element is updated at each. Its states are the updater's, which lent them.
 #[derive(Debug)]
 pub struct DenseSteps<'a, R: UpdateRule, T: Float> {
     parameter: usize,
@@ -30,7 +30,8 @@ impl<R: UpdateRule, T: Float> DenseSteps<'_, R, T> {
         self.values
     }
 
-    /// One step: every value by its gradient, which is then set to -0, for sums to begin at. O(values).
+    /// One step: every value by its gradient, which is then set to -0, for sums to begin at.
+    /// O(values).
     #[inline(always)]
     pub fn update(&mut self, grad: &mut [T]) {
         update_all(&self.step, self.values, &mut self.states, grad, self.row_size);
@@ -38,8 +39,8 @@ impl<R: UpdateRule, T: Float> DenseSteps<'_, R, T> {
     }
 }
 
-/// [`DenseSteps`] of a parameter of `N` elements, few enough to be kept in registers: copies, written back when it is
-/// [put back](Updater::put_few).
+/// [`DenseSteps`] of a parameter of `N` elements, few enough to be kept in registers: copies,
+/// written back when it is [put back](Updater::put_few).
 #[derive(Debug)]
 pub struct FewSteps<R: UpdateRule, T: Float, const N: usize> {
     values: [T; N],
@@ -101,8 +102,8 @@ impl<R: UpdateRule, T: Float<Accumulator = T>, const N: usize> FixedSteps<'_, R,
         }
     }
 
-    /// One step of a matrix of `K` rows of `M`, with a gradient that is not made: the products of all elements of `left` with all
-    /// of `right`. O(N).
+    /// One step of a matrix of `K` rows of `M`, with a gradient that is not made: the products of
+    /// all elements of `left` with all of `right`. O(N).
     #[inline(always)]
     pub fn update_outer<const K: usize, const M: usize>(&mut self, left: &[T; K], right: &[T; M]) {
         let rows = self.values.as_chunks_mut::<M>().0.iter_mut().zip(left);
@@ -250,7 +251,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
     }
 
-    /// [`take_dense`](Self::take_dense) of a parameter of `N` elements, which the compiler is to know.
+    /// [`take_dense`](Self::take_dense) of a parameter of `N` elements, which the compiler is to
+    /// know.
     ///
     /// # Errors
     ///
@@ -288,8 +290,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         self.put_dense(parameter, DenseSteps { parameter: taken, values, states, step, row_size })
     }
 
-    /// Takes a parameter with a dense gradient out for the steps that were [begun together](Self::begin_steps), to be
-    /// [put back](Self::put_dense) before they end. O(1).
+    /// Takes a parameter with a dense gradient out for the steps that were
+    /// [begun together](Self::begin_steps), to be [put back](Self::put_dense) before they end.
+    /// O(1).
     ///
     /// # Errors
     ///

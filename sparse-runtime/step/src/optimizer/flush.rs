@@ -16,13 +16,14 @@ use sparse_core::update_rules::{IdleMap, StateBlock, Step, UpdateRule};
 use std::marker::PhantomData;
 
 impl<R: UpdateRule, T: Float> Updater<R, T> {
-    /// Brings every row of a parameter up to date: before the whole table is read (evaluation, saving), and
-    /// at the end of an epoch.
+    /// Brings every row of a parameter up to date: before the whole table is read (evaluation,
+    /// saving), and at the end of an epoch.
     ///
-    /// O(values of the rows that batches have touched so far + rows / 4096) where rows wait and the others are not changed by
-    /// idle steps: those of zeros in a [`Table`](crate::parameter_memory::Table) that nobody else writes, and any under a rule whose idle
-    /// steps move only what had a gradient (momentum without weight decay). Else O(values): weight decay shrinks every weight.
-    /// O(1) where no row waits.
+    /// O(values of the rows that batches have touched so far + rows / 4096) where rows wait and the
+    /// others are not changed by idle steps: those of zeros in a
+    /// [`Table`](crate::parameter_memory::Table) that nobody else writes, and any under a rule
+    /// whose idle steps move only what had a gradient (momentum without weight decay). Else
+    /// O(values): weight decay shrinks every weight. O(1) where no row waits.
     ///
     /// # Errors
     ///
@@ -101,8 +102,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
     }
 
-    /// Of a rule whose maps [forget](IdleMap::FORGETS), true where idle steps so far change no row: those that were ever updated were so in the one run
-    /// that there is, which leaves them and those that were not.
+    /// Of a rule whose maps [forget](IdleMap::FORGETS), true where idle steps so far change no row:
+    /// those that were ever updated were so in the one run that there is, which leaves them and
+    /// those that were not.
     pub(super) fn rests_in_first_run(&self, parameter: usize, weights: &Weights<'_, T>) -> bool {
         let group = &self.groups[self.parameters[parameter].group];
         let is_first = || group.history.newest_run() == Some(group.activated);
@@ -112,7 +114,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             && (spares_fresh() || self.is_fresh_elsewhere(parameter, weights))
     }
 
-    /// True where the rows that no batch has touched are zeros with a state at its start, and idle steps leave them so.
+    /// True where the rows that no batch has touched are zeros with a state at its start, and idle
+    /// steps leave them so.
     pub(super) fn is_fresh_elsewhere(&self, parameter: usize, weights: &Weights<'_, T>) -> bool {
         let record = &self.parameters[parameter];
         let group = &self.groups[record.group];
@@ -220,7 +223,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     }
 }
 
-/// Settles the rows that were touched, of a table that `cursor` goes over; after that, `last` counts from the present step.
+/// Settles the rows that were touched, of a table that `cursor` goes over; after that, `last`
+/// counts from the present step.
 #[inline(always)]
 fn settle_touched<R: UpdateRule, T: Float, K: UpdateKind>(
     cursor: RowCursor<'_, R, T, K>,

@@ -3,7 +3,8 @@
 /// The rows that threads keep copies of, each in a slot that its number leads to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HotRows {
-    /// The row of each slot; of one that is free a number that leads to another, so that no row is found there.
+    /// The row of each slot; of one that is free a number that leads to another, so that no row is
+    /// found there.
     slots: Vec<u32>,
     shift: u32,
 }

@@ -10,12 +10,13 @@ use std::slice;
 const TOGETHER: usize = 8;
 
 impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
-    /// True where an update of the [usual](Self::without_options) step may be made in [two parts](Step::begin), each of which stores a weight
-    /// without rounding it more.
+    /// True where an update of the [usual](Self::without_options) step may be made in
+    /// [two parts](Step::begin), each of which stores a weight without rounding it more.
     pub(crate) const HAS_TWO_PARTS: bool =
         K::BESIDE && StepOf::<R, T>::HAS_TWO_PARTS && size_of::<T>() == size_of::<T::Accumulator>();
 
-    /// What idle steps do to a row, as one map; `in_pieces` makes them on a weight whose step [refuses](Step::try_idle) it.
+    /// What idle steps do to a row, as one map; `in_pieces` makes them on a weight whose step
+    /// [refuses](Step::try_idle) it.
     ///
     /// # Safety
     ///
@@ -158,8 +159,8 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         }
     }
 
-    /// The [first part](Step::begin) of an update of a row of one weight, after the idle steps that the scalar stands for. Gives the weight as it
-    /// is between the two.
+    /// The [first part](Step::begin) of an update of a row of one weight, after the idle steps that
+    /// the scalar stands for. Gives the weight as it is between the two.
     ///
     /// # Safety
     ///
@@ -180,7 +181,8 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         settled
     }
 
-    /// The [second part](Step::follow) of the updates of rows of one weight, each with its gradient: `row` and `grad` of each place.
+    /// The [second part](Step::follow) of the updates of rows of one weight, each with its
+    /// gradient: `row` and `grad` of each place.
     ///
     /// # Safety
     ///
@@ -192,7 +194,8 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         row: impl Fn(usize) -> usize,
         grad: impl Fn(usize) -> T::Accumulator,
     ) {
-        /// Places whose code is written out: how fast a loop of one runs depends on where in memory it happens to lie.
+        /// Places whose code is written out: how fast a loop of one runs depends on where in memory
+        /// it happens to lie.
         const TOGETHER: usize = 4;
         let follow = |place: usize| {
             let row = row(place);

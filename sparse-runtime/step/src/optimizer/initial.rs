@@ -11,7 +11,8 @@ use sparse_core::element::Float;
 use sparse_core::update_rules::{Step, UpdateRule};
 
 impl<A, S> Record<A, S> {
-    /// False of a table while there is another one that the states and the missed steps are of. A table that took its place is as good.
+    /// False of a table while there is another one that the states and the missed steps are of. A
+    /// table that took its place is as good.
     #[inline(always)]
     pub(super) fn may_be_of<T: Float>(&self, weights: &Weights<'_, T>) -> bool {
         match (&self.table, weights) {
@@ -31,12 +32,14 @@ impl<A, S> Record<A, S> {
 }
 
 impl<R: UpdateRule, T: Float> Updater<R, T> {
-    /// Refuses a model while there is another one whose states and missed steps this updater keeps: it is for one model, its clones, and what takes its
-    /// place. O(parameters). A trainer asks before its first step, and [`flush_model`](Self::flush_model) does.
+    /// Refuses a model while there is another one whose states and missed steps this updater keeps:
+    /// it is for one model, its clones, and what takes its place. O(parameters). A trainer asks
+    /// before its first step, and [`flush_model`](Self::flush_model) does.
     ///
     /// # Errors
     ///
-    /// [`OptimizerError::OtherTable`], which names the parameter; [`OptimizerError::OtherModel`] for other parameters.
+    /// [`OptimizerError::OtherTable`], which names the parameter; [`OptimizerError::OtherModel`]
+    /// for other parameters.
     pub fn check_model<M: Model<Element = T>>(&mut self, model: &M) -> Result<()> {
         let parameters = model.parameters();
         if parameters.len() != self.parameters.len() {
@@ -59,8 +62,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         Ok(())
     }
 
-    /// Refuses a model some of whose weights the rule would forget at their first step, because no [state](Step::implied_state) gives them. O(1), where
-    /// there may be such weights O(values). A trainer asks before its first step.
+    /// Refuses a model some of whose weights the rule would forget at their first step, because no
+    /// [state](Step::implied_state) gives them. O(1), where there may be such weights O(values). A
+    /// trainer asks before its first step.
     ///
     /// # Errors
     ///

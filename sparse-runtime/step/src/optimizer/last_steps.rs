@@ -7,7 +7,8 @@ use std::marker::PhantomData;
 /// [blocks](crate::parameter_memory::Layout) has unused bytes, so that one cache line has the whole
 /// row; otherwise in an array. By value, like [`RowCursor`](super::RowCursor).
 ///
-/// Invariant: from `first` on there are `n_rows` numbers, `stride` bytes from one to the next, borrowed for `'a`.
+/// Invariant: from `first` on there are `n_rows` numbers, `stride` bytes from one to the next,
+/// borrowed for `'a`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LastSteps<'a> {
     first: *mut u8,
@@ -115,7 +116,8 @@ mod tests {
 
     type Rule = Svrg<Sgd>;
 
-    /// A mean gradient is gathered, then applied, with a flush now and then. `is_beside` says of a step whether the states lie in the table.
+    /// A mean gradient is gathered, then applied, with a flush now and then. `is_beside` says of a
+    /// step whether the states lie in the table.
     fn train<T: Float<Accumulator = T>>(
         lazy_update: LazyUpdate,
         momentum: f64,
@@ -165,7 +167,8 @@ mod tests {
         table.values().iter().map(|value| value.as_f64()).collect()
     }
 
-    /// Whether the last steps lie in the table or apart, and whenever they move, rows catch up with the same steps.
+    /// Whether the last steps lie in the table or apart, and whenever they move, rows catch up with
+    /// the same steps.
     #[test]
     fn where_last_steps_lie_changes_nothing() {
         for (momentum, row_size) in [(0.0, 1), (0.9, 1), (0.0, 5)] {

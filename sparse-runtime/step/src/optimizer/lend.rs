@@ -38,8 +38,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             && group.step.gradient_factor().is_some()
     }
 
-    /// True where the states of a parameter are to lie beside its weights: they are lent as a table, and the rule has
-    /// state. Then [`rows_of`](Self::rows_of) gives [`Beside`](super::Beside) handles.
+    /// True where the states of a parameter are to lie beside its weights: they are lent as a
+    /// table, and the rule has state. Then [`rows_of`](Self::rows_of) gives
+    /// [`Beside`](super::Beside) handles.
     #[inline]
     pub fn is_beside(&self, parameter: usize, weights: &Weights<'_, T>) -> bool {
         matches!(weights, Weights::Table(_)) && self.uses_state(parameter)
@@ -55,7 +56,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                 .is_some_and(|record| self.groups[record.group].step.uses_state())
     }
 
-    /// The blocks of a table with this updater's states, zeros at first; `None` where the rule keeps none.
+    /// The blocks of a table with this updater's states, zeros at first; `None` where the rule
+    /// keeps none.
     pub(super) fn blocks_of(&self, parameter: usize, table: &mut Table<T>) -> Option<*mut u8> {
         let n_states = states_of_row::<T::Accumulator, StateOf<R, T>>(table.row_size());
         let recorder = Recorder::NONE;
@@ -63,8 +65,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             .then(|| table.blocks::<StateOf<R, T>>(&self.tenant, recorder, n_states))
     }
 
-    /// The rows of a parameter during this step. O(1), but for the first call and for a flush after 2²⁰
-    /// changes of the learning rate.
+    /// The rows of a parameter during this step. O(1), but for the first call and for a flush after
+    /// 2²⁰ changes of the learning rate.
     ///
     /// # Errors
     ///
@@ -79,8 +81,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         self.rows_as(parameter, weights)
     }
 
-    /// [`rows`](Self::rows) as a `K`, with the same bounds on it as in [`rows_of`](Self::rows_of): the way of a step
-    /// that takes 50 ns, without arrays of handles to be moved.
+    /// [`rows`](Self::rows) as a `K`, with the same bounds on it as in [`rows_of`](Self::rows_of):
+    /// the way of a step that takes 50 ns, without arrays of handles to be moved.
     ///
     /// # Errors
     ///
@@ -121,9 +123,10 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         lend(record, group, (weights, 0), &self.tenant, self.clock, self.mode)
     }
 
-    /// Whether a batch of `n_entries` entries in `n_rows` rows of data is to have the rows of a table of one column
-    /// [with slots](Self::rows_with_slots): not where rows may have to be settled, what is known of which lies there, nor where to change the form of the
-    /// table does not [pay](Table::slots_pay).
+    /// Whether a batch of `n_entries` entries in `n_rows` rows of data is to have the rows of a
+    /// table of one column [with slots](Self::rows_with_slots): not where rows may have to be
+    /// settled, what is known of which lies there, nor where to change the form of the table does
+    /// not [pay](Table::slots_pay).
     #[inline]
     pub(crate) fn wants_slots(
         &self,
@@ -145,7 +148,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             }
     }
 
-    /// Whether it is kept, or may be from now on, up to which step each row is settled: where slots would lie.
+    /// Whether it is kept, or may be from now on, up to which step each row is settled: where slots
+    /// would lie.
     #[inline(always)]
     fn keeps_steps(&self, record: &Record<T::Accumulator, StateOf<R, T>>) -> bool {
         record.counts
@@ -158,7 +162,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             }
     }
 
-    /// Whether the rows of a parameter are to be lent with slots, to leave the form of the table as it is.
+    /// Whether the rows of a parameter are to be lent with slots, to leave the form of the table as
+    /// it is.
     #[inline]
     pub(super) fn keeps_slots(&self, parameter: usize, weights: &Weights<'_, T>) -> bool {
         let Some(record) = self.parameters.get(parameter) else { return false };
@@ -171,7 +176,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         table.has_slots(&self.tenant)
     }
 
-    /// The rows of a parameter of one column, each with a slot for the sum of a batch of `n_entries`, which [wants](Self::wants_slots) them.
+    /// The rows of a parameter of one column, each with a slot for the sum of a batch of
+    /// `n_entries`, which [wants](Self::wants_slots) them.
     ///
     /// # Errors
     ///
@@ -231,9 +237,10 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         ))
     }
 
-    /// The rows of several parameters at once. `K` is [`General`](super::General), or [`Plain`](super::Plain) where
-    /// [`is_plain`](Self::is_plain) says so of each, or [`Beside`](super::Beside) where [`is_beside`](Self::is_beside)
-    /// does; the macro `with_rows!` chooses.
+    /// The rows of several parameters at once. `K` is [`General`](super::General), or
+    /// [`Plain`](super::Plain) where [`is_plain`](Self::is_plain) says so of each, or
+    /// [`Beside`](super::Beside) where [`is_beside`](Self::is_beside) does; the macro `with_rows!`
+    /// chooses.
     ///
     /// # Errors
     ///
@@ -268,8 +275,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }))
     }
 
-    /// Readies a record whose rows are about to be lent as a `K`: `last` where it is needed, a flush where one is due, the
-    /// states where `K` looks for them.
+    /// Readies a record whose rows are about to be lent as a `K`: `last` where it is needed, a
+    /// flush where one is due, the states where `K` looks for them.
     #[inline]
     pub(super) fn ready<K: UpdateKind>(&mut self, parameter: usize, weights: &mut Weights<'_, T>) {
         if !K::PLAIN
@@ -330,8 +337,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
     }
 
-    /// Brings the states, and up to which step rows are settled, to where they are looked for, zeros where there are none yet.
-    /// O(values).
+    /// Brings the states, and up to which step rows are settled, to where they are looked for,
+    /// zeros where there are none yet. O(values).
     #[cold]
     #[inline(never)]
     pub(super) fn move_states(

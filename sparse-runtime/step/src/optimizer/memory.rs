@@ -8,11 +8,11 @@ use sparse_core::element::{Element, Float};
 use sparse_core::update_rules::StateBlock;
 use std::marker::PhantomData;
 
-/// The weights that an [`Updater`](super::Updater) works on: the table of a model's parameter, or any slice of as many
-/// values, row major.
+/// The weights that an [`Updater`](super::Updater) works on: the table of a model's parameter, or
+/// any slice of as many values, row major.
 ///
-/// A fused step may keep the rule's state in the table, beside the weights; from then on the updater takes that parameter
-/// as a table only.
+/// A fused step may keep the rule's state in the table, beside the weights; from then on the
+/// updater takes that parameter as a table only.
 #[derive(Debug)]
 pub enum Weights<'a, T: Element> {
     /// A slice.
@@ -83,9 +83,10 @@ impl<'a, T: Element> From<&'a mut Table<T>> for Weights<'a, T> {
 
 /// The rows, as `K` says: states beside the weights in blocks, or in an array of their own.
 ///
-/// Invariants: [`IN_BLOCKS`](Self::IN_BLOCKS): `blocks` points to `n_rows` rows laid out as [`layout(row_size)`](Self::layout)
-/// says, borrowed for `'a`, where `n_rows` is that of the handle which holds this. Otherwise `values` has `n_rows ·
-/// row_size` elements and `states` as many, one for each row where they are of rows, or none.
+/// Invariants: [`IN_BLOCKS`](Self::IN_BLOCKS): `blocks` points to `n_rows` rows laid out as
+/// [`layout(row_size)`](Self::layout) says, borrowed for `'a`, where `n_rows` is that of the handle
+/// which holds this. Otherwise `values` has `n_rows · row_size` elements and `states` as many, one
+/// for each row where they are of rows, or none.
 #[derive(Debug)]
 pub(super) struct Memory<'a, T, S, K> {
     values: &'a mut [T],
@@ -127,8 +128,9 @@ impl<'a, T: Float, S: StateBlock<T::Accumulator>, K: UpdateKind> Memory<'a, T, S
     /// Whether weights are not one behind the other.
     const IN_BLOCKS: bool = K::BESIDE || K::SLOTS;
 
-    /// Of weights that have as many rows as `states`, unless these are empty; `K::BESIDE` and `K::SLOTS` are for tables. Of the latter there are `n_slots`, fewer
-    /// than 2³¹. Every row that is written is added to the record of `recorder`, if there is one.
+    /// Of weights that have as many rows as `states`, unless these are empty; `K::BESIDE` and
+    /// `K::SLOTS` are for tables. Of the latter there are `n_slots`, fewer than 2³¹. Every row that
+    /// is written is added to the record of `recorder`, if there is one.
     #[inline(always)]
     pub(super) fn of(
         weights: Weights<'a, T>,
@@ -216,7 +218,8 @@ impl<'a, T: Float, S: StateBlock<T::Accumulator>, K: UpdateKind> Memory<'a, T, S
         }
     }
 
-    /// The [last steps](Self::last_steps), of rows of a size that the compiler may know: then it knows how far each lies from the row's weights.
+    /// The [last steps](Self::last_steps), of rows of a size that the compiler may know: then it
+    /// knows how far each lies from the row's weights.
     #[inline(always)]
     pub(super) fn known_last_steps<'l>(
         &self,
@@ -333,8 +336,9 @@ impl<'a, T: Float, S: StateBlock<T::Accumulator>, K: UpdateKind> Memory<'a, T, S
 
 /// Addresses of weights and states.
 ///
-/// Invariant, of those that [`Memory::places`] gives: for `row < n_rows`, `weights(row)` and, where `has_states`,
-/// `states(row)` have `row_size` elements each, or the latter one where states are of rows.
+/// Invariant, of those that [`Memory::places`] gives: for `row < n_rows`, `weights(row)` and, where
+/// `has_states`, `states(row)` have `row_size` elements each, or the latter one where states are of
+/// rows.
 #[derive(Debug)]
 pub(super) struct Places<T, S> {
     first: *mut u8,
@@ -356,7 +360,8 @@ impl<T, S> Clone for Places<T, S> {
 impl<T, S> Copy for Places<T, S> {}
 
 impl<T: Float, S: StateBlock<T::Accumulator>> Places<T, S> {
-    /// The same, of blocks for rows of `row_size` weights, so that the compiler knows how they lie if it knows that.
+    /// The same, of blocks for rows of `row_size` weights, so that the compiler knows how they lie
+    /// if it knows that.
     #[inline(always)]
     pub(super) fn known_to_lie<K: UpdateKind>(self, row_size: usize) -> Self {
         let Layout { states, stride, .. } = layout_of::<T, S, K>(row_size);

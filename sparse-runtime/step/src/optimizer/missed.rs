@@ -68,7 +68,8 @@ impl<'a, R: UpdateRule, T: Float> Missed<'a, R, T> {
         (!self.rests).then_some(Missed { rests: false, ..self })
     }
 
-    /// The same where [no idle step](Self::all_rest) has changed anything, so that the compiler knows it.
+    /// The same where [no idle step](Self::all_rest) has changed anything, so that the compiler
+    /// knows it.
     #[inline(always)]
     pub(super) fn known_to_rest(self) -> Self {
         Missed { rests: true, first: 0, ..self }
@@ -92,15 +93,17 @@ impl<'a, R: UpdateRule, T: Float> Missed<'a, R, T> {
         self.rests && self.first == 0
     }
 
-    /// The tabulated scalar maps of as many steps as rows may have missed within the newest run, by their number. A row with any other gap has
-    /// more: one that was settled before that run, never, or beyond this step, by a number that wraps around.
+    /// The tabulated scalar maps of as many steps as rows may have missed within the newest run, by
+    /// their number. A row with any other gap has more: one that was settled before that run,
+    /// never, or beyond this step, by a number that wraps around.
     #[inline(always)]
     pub(super) fn scalars_now(self) -> &'a [[T::Accumulator; 2]] {
         let in_run = self.now.saturating_sub(self.first) as usize;
         &self.scalars[..self.scalars.len().min(in_run)]
     }
 
-    /// The map of the steps that a row has missed of which this is `last`, where it is a tabulated scalar.
+    /// The map of the steps that a row has missed of which this is `last`, where it is a tabulated
+    /// scalar.
     #[inline(always)]
     fn scalar(self, last: u32) -> Option<[T::Accumulator; 2]> {
         // Of a row that is ahead of this step, more than are tabulated.
@@ -227,7 +230,8 @@ impl<'a, R: UpdateRule, T: Float> Missed<'a, R, T> {
         (self.history.newest_runs(), self.first)
     }
 
-    /// Makes on a row the idle steps from `settled` steps after `base` on, of which this is the map.
+    /// Makes on a row the idle steps from `settled` steps after `base` on, of which this is the
+    /// map.
     ///
     /// # Safety
     ///

@@ -102,8 +102,9 @@ pub use updater::Updater;
 /// state, also for `weight += factor · grad` and for any other case. One branch a call, none
 /// inside. `$R` and `$T` are the updater's rule and element type.
 ///
-/// `$body` is an expression of one type, evaluated in a function that returns a `Result` whose error is made
-/// from [`crate::Error`]. Several parameters: `with_rows!(R, T; updater, [0 => &mut w, 1 => &mut v], |[w, v]| …)`, or
+/// `$body` is an expression of one type, evaluated in a function that returns a `Result` whose
+/// error is made from [`crate::Error`]. Several parameters:
+/// `with_rows!(R, T; updater, [0 => &mut w, 1 => &mut v], |[w, v]| …)`, or
 /// `with_rows!(R, T; updater, weights, |rows| …)` for an array of them.
 ///
 /// ```

@@ -4,9 +4,10 @@ use super::rows::on_weight;
 use sparse_core::element::Float;
 use sparse_core::update_rules::Step;
 
-/// Moves the weights of a parameter along their directions, as far as norms of all of them say: the end of a step of a rule
-/// [by norms](Step::BY_NORMS), of others nothing. `each` visits every weight with its state, in the same order each time, so that the sums, which are in `f64`,
-/// are the same in every run. O(weights).
+/// Moves the weights of a parameter along their directions, as far as norms of all of them say: the
+/// end of a step of a rule [by norms](Step::BY_NORMS), of others nothing. `each` visits every
+/// weight with its state, in the same order each time, so that the sums, which are in `f64`, are
+/// the same in every run. O(weights).
 #[inline(always)]
 pub(super) fn end_by_norms<T: Float, S: Step<T::Accumulator>>(
     step: &S,
@@ -77,7 +78,8 @@ mod tests {
         }
     }
 
-    /// A dense gradient, one of rows, and rows updated by hand, in an array or in a table with the states beside them.
+    /// A dense gradient, one of rows, and rows updated by hand, in an array or in a table with the
+    /// states beside them.
     #[test]
     fn each_way_of_a_step_ends_by_the_norms_of_all_rows() -> Result<()> {
         let rule = Lamb {

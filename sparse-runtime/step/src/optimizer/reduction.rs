@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;
 use sparse_core::update_rules::{Correction, Step, UpdateRule};
 
-/// What an updater keeps of a rule that corrects gradients, beside the mean in the states of weights.
+/// What an updater keeps of a rule that corrects gradients, beside the mean in the states of
+/// weights.
 #[derive(Clone, Debug)]
 pub(super) struct Reduction<T: Float> {
     pub(super) correction: Correction,
@@ -20,7 +21,8 @@ pub(super) struct Reduction<T: Float> {
     pub(super) is_prepared: bool,
     /// The mean gradient is that of some old gradients.
     pub(super) has_mean: bool,
-    /// Of which data they are, as its fingerprint says; `None` where that is not known, of what was restored.
+    /// Of which data they are, as its fingerprint says; `None` where that is not known, of what was
+    /// restored.
     of_data: Option<Option<u64>>,
     pub(super) samples: Samples<T::Accumulator>,
     /// All parameters at the snapshot, where old gradients are computed anew.
@@ -51,8 +53,8 @@ impl<T: Float> Default for Reduction<T> {
 }
 
 impl<R: UpdateRule, T: Float> Updater<R, T> {
-    /// Lends what is kept for every sample to a fused step, which [puts it back](Self::put_samples). Nothing where the rule does not correct
-    /// gradients.
+    /// Lends what is kept for every sample to a fused step, which
+    /// [puts it back](Self::put_samples). Nothing where the rule does not correct gradients.
     #[inline(always)]
     pub fn take_samples(&mut self) -> Samples<T::Accumulator> {
         if !R::CORRECTS {
@@ -69,8 +71,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
     }
 
-    /// Whether there is a mean gradient of the data with this fingerprint, of `n_samples` samples where derivatives are kept for each. What was
-    /// restored is of the data that it is restored for.
+    /// Whether there is a mean gradient of the data with this fingerprint, of `n_samples` samples
+    /// where derivatives are kept for each. What was restored is of the data that it is restored
+    /// for.
     pub(crate) fn has_mean(&mut self, n_samples: Option<usize>, fingerprint: Option<u64>) -> bool {
         let Reduction { has_mean, of_data, samples, .. } = &mut self.reduction;
         *has_mean
@@ -78,8 +81,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             && *of_data.get_or_insert(fingerprint) == fingerprint
     }
 
-    /// Says what the next steps make of their gradients and, where derivatives are kept, which samples the rows of their batch are, which
-    /// `append_ids` appends.
+    /// Says what the next steps make of their gradients and, where derivatives are kept, which
+    /// samples the rows of their batch are, which `append_ids` appends.
     pub(crate) fn prepare_steps(
         &mut self,
         correction: Correction,
@@ -99,8 +102,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         self.reduction.is_prepared = false;
     }
 
-    /// Starts with a mean gradient of 0 and, where derivatives are kept, with those of `n_samples` samples at 0, of the data with this
-    /// fingerprint. `tables` are those of all parameters. O(values of rows touched).
+    /// Starts with a mean gradient of 0 and, where derivatives are kept, with those of `n_samples`
+    /// samples at 0, of the data with this fingerprint. `tables` are those of all parameters.
+    /// O(values of rows touched).
     pub(crate) fn reset_mean<'t>(
         &mut self,
         tables: impl IntoIterator<Item = &'t mut Table<T>>,
@@ -113,8 +117,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         self.scale_mean(tables, 0.0);
     }
 
-    /// Makes the steps since step `clock`, which gathered gradients of `n_rows` rows, undone but for the sums, which become means. Everything
-    /// was [flushed](Self::flush). `tables` are those of all parameters.
+    /// Makes the steps since step `clock`, which gathered gradients of `n_rows` rows, undone but
+    /// for the sums, which become means. Everything was [flushed](Self::flush). `tables` are those
+    /// of all parameters.
     pub(crate) fn end_gathering<'t>(
         &mut self,
         tables: impl IntoIterator<Item = &'t mut Table<T>>,
@@ -131,15 +136,16 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         self.scale_mean(tables, 1.0 / n_rows.max(1) as f64);
     }
 
-    /// Whether gradients were gathered over the data that they will be gathered over next, so that it has no row that was never touched.
+    /// Whether gradients were gathered over the data that they will be gathered over next, so that
+    /// it has no row that was never touched.
     pub(crate) fn set_knows_rows(&mut self, knows_rows: bool) {
         for record in &mut self.parameters {
             record.touched.set_has_all(knows_rows);
         }
     }
 
-    /// Takes the states of all parameters out of their tables, for steps that are not fused: these read tables as values. O(values) where
-    /// a fused step has put them there.
+    /// Takes the states of all parameters out of their tables, for steps that are not fused: these
+    /// read tables as values. O(values) where a fused step has put them there.
     pub(crate) fn take_states_apart<M: Model<Element = T>>(&mut self, model: &mut M) {
         let parameters = model.parameters_mut().into_iter().enumerate();
         for (index, parameter) in parameters.take(self.parameters.len()) {
@@ -186,7 +192,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         self.reduction.samples.derivatives()
     }
 
-    /// Becomes what [`reduction`](Self::reduction), [`derivatives`](Self::derivatives) and [`kept_snapshot`](Self::kept_snapshot) were.
+    /// Becomes what [`reduction`](Self::reduction), [`derivatives`](Self::derivatives) and
+    /// [`kept_snapshot`](Self::kept_snapshot) were.
     pub(crate) fn restore_reduction(
         &mut self,
         saved: &ReductionSnapshot,
@@ -199,7 +206,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         self.reduction.samples.restore(saved.n_samples, derivatives);
     }
 
-    /// Multiplies the mean gradient of every weight. O(values of rows touched), where what was touched is known.
+    /// Multiplies the mean gradient of every weight. O(values of rows touched), where what was
+    /// touched is known.
     fn scale_mean<'t>(&mut self, tables: impl IntoIterator<Item = &'t mut Table<T>>, factor: f64) {
         let factor = T::Accumulator::of(factor);
         for (record, table) in self.parameters.iter_mut().zip(tables) {

@@ -11,8 +11,9 @@ use sparse_core::element::Float;
 use sparse_core::update_rules::UpdateRule;
 
 impl<R: UpdateRule, T: Float> Updater<R, T> {
-    /// Refuses parameters for whose states the system has no memory: the step that first needs them could only end the process. States lie
-    /// beside the weights, so that a row takes both. Nothing is kept or mapped.
+    /// Refuses parameters for whose states the system has no memory: the step that first needs them
+    /// could only end the process. States lie beside the weights, so that a row takes both. Nothing
+    /// is kept or mapped.
     ///
     /// # Errors
     ///

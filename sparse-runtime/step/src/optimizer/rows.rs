@@ -31,7 +31,8 @@ pub(super) fn on_weight<T: Float>(weight: &mut T, change: impl FnOnce(&mut T::Ac
     *weight = T::narrow(wide);
 }
 
-/// How much a [`RowUpdater`] can be asked to do, known to the compiler: [`General`], [`Beside`] or [`Plain`], the latter two [`WithSlots`] as well.
+/// How much a [`RowUpdater`] can be asked to do, known to the compiler: [`General`], [`Beside`] or
+/// [`Plain`], the latter two [`WithSlots`] as well.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a kind of update",
     note = "the kinds are `Plain`, `Beside` and `General`, which the updater chooses"
@@ -49,16 +50,18 @@ pub trait UpdateKind: sealed::Sealed + Copy + std::fmt::Debug + 'static {
 #[derive(Clone, Copy, Debug)]
 pub struct General;
 
-/// Any rule with state, which lies beside the weights of each row, in a [`Table`](crate::parameter_memory::Table).
+/// Any rule with state, which lies beside the weights of each row, in a
+/// [`Table`](crate::parameter_memory::Table).
 #[derive(Clone, Copy, Debug)]
 pub struct Beside;
 
-/// A rule that is just `weight += factor · grad` (SGD without momentum, decay and clipping): a load, a
-/// multiplication, an addition and a store for each weight.
+/// A rule that is just `weight += factor · grad` (SGD without momentum, decay and clipping): a
+/// load, a multiplication, an addition and a store for each weight.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain;
 
-/// The rows of another kind, each with a slot beside its weights, by which a batch finds the sum of its gradients.
+/// The rows of another kind, each with a slot beside its weights, by which a batch finds the sum of
+/// its gradients.
 #[derive(Clone, Copy, Debug)]
 pub struct WithSlots<K>(PhantomData<K>);
 
@@ -100,14 +103,14 @@ mod sealed {
 
 /// The rows of one parameter during one step, from [`Updater::rows`](super::Updater::rows).
 ///
-/// A row is [settled](Self::settle) before it is first read in a step, then read, then updated *once*, every
-/// element of it; a step that has updated its rows calls [`finish`](Self::finish). Everything that does not
-/// depend on the row was computed when the handle was made, so that the methods are a few instructions in
-/// the caller's loop. `row_size()` is a plain field: a caller that tests `row_size() == 1` once gets loops
-/// compiled for that width.
+/// A row is [settled](Self::settle) before it is first read in a step, then read, then updated
+/// *once*, every element of it; a step that has updated its rows calls [`finish`](Self::finish).
+/// Everything that does not depend on the row was computed when the handle was made, so that the
+/// methods are a few instructions in the caller's loop. `row_size()` is a plain field: a caller
+/// that tests `row_size() == 1` once gets loops compiled for that width.
 ///
-/// The `…_unchecked` methods are for loops over the columns of a `csr` batch whose width was compared with
-/// `n_rows()` beforehand.
+/// The `…_unchecked` methods are for loops over the columns of a `csr` batch whose width was
+/// compared with `n_rows()` beforehand.
 #[derive(Debug)]
 pub struct RowUpdater<'a, R: UpdateRule, T: Float, K: UpdateKind = General> {
     pub(super) memory: Memory<'a, T, StateOf<R, T>, K>,
@@ -141,7 +144,8 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         K::PLAIN
     }
 
-    /// Bytes of the whole table, with the states that lie beside the weights and what is kept of each row.
+    /// Bytes of the whole table, with the states that lie beside the weights and what is kept of
+    /// each row.
     #[inline(always)]
     pub fn bytes(&self) -> usize {
         self.n_rows * self.memory.stride() + self.settling.last.bytes_apart()
@@ -170,7 +174,8 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         unsafe { self.memory.weights(row) }
     }
 
-    /// The same rows for an innermost loop, whose row size the compiler knows if it knows `row_size`.
+    /// The same rows for an innermost loop, whose row size the compiler knows if it knows
+    /// `row_size`.
     ///
     /// # Panics
     ///
@@ -180,7 +185,8 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         self.split(row_size).0
     }
 
-    /// All that an innermost loop needs, by value: [the rows](Self::cursor), and up to which step they are settled.
+    /// All that an innermost loop needs, by value: [the rows](Self::cursor), and up to which step
+    /// they are settled.
     ///
     /// # Panics
     ///
@@ -261,15 +267,17 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         self.sums
     }
 
-    /// Where the slots of rows are that lie beside the weights, as `K` says: fresh ones since these rows were lent, for one batch. `None` of other kinds.
+    /// Where the slots of rows are that lie beside the weights, as `K` says: fresh ones since these
+    /// rows were lent, for one batch. `None` of other kinds.
     #[inline(always)]
     pub(crate) fn slots(&self) -> Option<Slots<'a>> {
         self.memory.slots(self.n_rows)
     }
 
-    /// Brings a row up to date: the steps that it missed, in closed form. To be called before the row is
-    /// first read in a step; calling it again costs a comparison. Does nothing unless idle steps change
-    /// rows and the mode is [`LazyUpdate::Exact`](sparse_core::update_rules::LazyUpdate::Exact).
+    /// Brings a row up to date: the steps that it missed, in closed form. To be called before the
+    /// row is first read in a step; calling it again costs a comparison. Does nothing unless idle
+    /// steps change rows and the mode is
+    /// [`LazyUpdate::Exact`](sparse_core::update_rules::LazyUpdate::Exact).
     ///
     /// # Panics
     ///
@@ -296,7 +304,8 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         unsafe { settling.settle(cursor, row, false) };
     }
 
-    /// Updates one element of a row that was settled in this step. Every element of the row has its turn.
+    /// Updates one element of a row that was settled in this step. Every element of the row has its
+    /// turn.
     ///
     /// # Panics
     ///
@@ -344,7 +353,8 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         unsafe { self.update_row_unchecked(row, grad) }
     }
 
-    /// [`update_row`](Self::update_row) without a check, with a gradient of `row_size()` elements in the accumulator.
+    /// [`update_row`](Self::update_row) without a check, with a gradient of `row_size()` elements
+    /// in the accumulator.
     ///
     /// # Safety
     ///
@@ -361,8 +371,8 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         unsafe { self.settling.mark(row) };
     }
 
-    /// Updates a whole row that was settled in this step, with a gradient that depends on the weights: `grad(given,
-    /// weight)` for each element of the row and of `given`.
+    /// Updates a whole row that was settled in this step, with a gradient that depends on the
+    /// weights: `grad(given, weight)` for each element of the row and of `given`.
     ///
     /// # Safety
     ///
@@ -380,8 +390,8 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         unsafe { self.settling.mark(row) };
     }
 
-    /// The gradient of a row summed so far in this step, zero at its first touch, to be added to: for
-    /// batches in which several rows of data touch one row of the parameter.
+    /// The gradient of a row summed so far in this step, zero at its first touch, to be added to:
+    /// for batches in which several rows of data touch one row of the parameter.
     ///
     /// # Panics
     ///
@@ -438,8 +448,9 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     }
 
     /// Ends the step for this parameter. In
-    /// [`LazyUpdate::Dense`](sparse_core::update_rules::LazyUpdate::Dense) this updates all rows that had no
-    /// gradient, and moves all by norms of the whole parameter under a rule that needs them, O(rows); otherwise it does nothing.
+    /// [`LazyUpdate::Dense`](sparse_core::update_rules::LazyUpdate::Dense) this updates all rows
+    /// that had no gradient, and moves all by norms of the whole parameter under a rule that needs
+    /// them, O(rows); otherwise it does nothing.
     #[inline(always)]
     pub fn finish(mut self) {
         *self.finished = true;

@@ -3,11 +3,11 @@
 use super::error::OptimizerError;
 use sparse_core::element::Float;
 
-/// The derivatives of each sample's loss by its scores, as they were once: all that is needed of an old gradient where the gradient of a
-/// sample is its features times such a number.
+/// The derivatives of each sample's loss by its scores, as they were once: all that is needed of an
+/// old gradient where the gradient of a sample is its features times such a number.
 ///
-/// A fused step lends it to its function of a row, which [corrects](Self::correct) the derivatives of a row of a batch before anything is made of
-/// them. Memory: `columns` numbers a sample.
+/// A fused step lends it to its function of a row, which [corrects](Self::correct) the derivatives
+/// of a row of a batch before anything is made of them. Memory: `columns` numbers a sample.
 #[derive(Clone, Debug, Default)]
 pub struct Samples<T> {
     usage: Usage,
@@ -37,7 +37,8 @@ pub(crate) enum Usage {
 }
 
 impl<T: Float> Samples<T> {
-    /// For a row of the batch: `derivatives` are those of the row's loss by its scores. O(columns); the first call allocates.
+    /// For a row of the batch: `derivatives` are those of the row's loss by its scores. O(columns);
+    /// the first call allocates.
     ///
     /// Rows have as many derivatives each; where they are not as many as were kept so far, the next
     /// batch is refused, by [`OptimizerError::OtherDerivatives`].

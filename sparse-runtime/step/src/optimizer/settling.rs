@@ -10,15 +10,16 @@ use crate::formats::ColumnId;
 use sparse_core::element::Float;
 use sparse_core::update_rules::{IdleMap, UpdateRule};
 
-/// Up to which step each row of a parameter is settled, during a step. By value, as [`RowCursor`] is: a loop keeps in registers what it
-/// asks for every row.
+/// Up to which step each row of a parameter is settled, during a step. By value, as [`RowCursor`]
+/// is: a loop keeps in registers what it asks for every row.
 ///
-/// Invariant: `last` is of no row, or of each row of the parameter; the latter where `settles`, unless the maps
-/// [forget](IdleMap::FORGETS).
+/// Invariant: `last` is of no row, or of each row of the parameter; the latter where `settles`,
+/// unless the maps [forget](IdleMap::FORGETS).
 #[derive(Debug)]
 pub(crate) struct Settling<'a, R: UpdateRule, T: Float> {
-    /// Those of each row, or of none where nobody asks. Exact: 0 for a row that no batch has touched, which is settled up to step
-    /// `base`; else 1 more than the steps from there up to which the row is settled. Dense: 1 for a row updated in this step.
+    /// Those of each row, or of none where nobody asks. Exact: 0 for a row that no batch has
+    /// touched, which is settled up to step `base`; else 1 more than the steps from there up to
+    /// which the row is settled. Dense: 1 for a row updated in this step.
     pub(super) last: LastSteps<'a>,
     /// Exact: the rows of which `last` is not 0.
     pub(super) touched: &'a mut TouchedRows,
@@ -37,8 +38,8 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
         Settling { touched: &mut *self.touched, ..*self }
     }
 
-    /// Brings a row up to date and notes that it is, or that it is updated as well, if `updated`: of a row that is updated before
-    /// anything else is asked of it.
+    /// Brings a row up to date and notes that it is, or that it is updated as well, if `updated`:
+    /// of a row that is updated before anything else is asked of it.
     ///
     /// # Safety
     ///
@@ -90,15 +91,18 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
         }
     }
 
-    /// Whether rows are settled, each of its weights by two numbers: then [`settled_weight`](Self::settled_weight) may be asked for.
+    /// Whether rows are settled, each of its weights by two numbers: then
+    /// [`settled_weight`](Self::settled_weight) may be asked for.
     #[inline(always)]
     pub(crate) fn settles_by_scalars<K: UpdateKind>(&self) -> bool {
         Self::HAS_SCALARS && self.settles::<K>() && !self.missed.scalars.is_empty()
     }
 
-    /// [`settle`](Self::settle) of a row of one weight, which is given; `None`, and nothing done, of a row that is settled for the first time, or
-    /// has missed steps of which no map is tabulated: these are to be settled the other way. Nothing is handed on to functions that are not
-    /// inlined, so that a loop keeps all of it in registers. `scalars` are [those of this step](Self::scalars).
+    /// [`settle`](Self::settle) of a row of one weight, which is given; `None`, and nothing done,
+    /// of a row that is settled for the first time, or has missed steps of which no map is
+    /// tabulated: these are to be settled the other way. Nothing is handed on to functions that are
+    /// not inlined, so that a loop keeps all of it in registers. `scalars` are
+    /// [those of this step](Self::scalars).
     ///
     /// # Safety
     ///
@@ -129,12 +133,14 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
         Some(unsafe { cursor.idle_weight(row, 0, scalar) })
     }
 
-    /// [Settles](Self::settle) a row of one weight, which is given, and makes the first part of an update of it, which
-    /// [follows](RowCursor::follow). `scalars` are [those of this step](Self::scalars).
+    /// [Settles](Self::settle) a row of one weight, which is given, and makes the first part of an
+    /// update of it, which [follows](RowCursor::follow). `scalars` are
+    /// [those of this step](Self::scalars).
     ///
     /// # Safety
     ///
-    /// As [`settle`](Self::settle); rows [settle by scalars](Self::settles_by_scalars), and have a [first part](RowCursor::HAS_TWO_PARTS).
+    /// As [`settle`](Self::settle); rows [settle by scalars](Self::settles_by_scalars), and have a
+    /// [first part](RowCursor::HAS_TWO_PARTS).
     #[inline(always)]
     pub(crate) unsafe fn begin_weight<K: UpdateKind>(
         &mut self,
@@ -165,8 +171,9 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
         self.touched.has_all()
     }
 
-    /// Notes of each of some rows that it is updated for the first time, if it is: all that there is to do where rows
-    /// [rest](Self::known_to_rest), and nothing where they are [known](Self::knows_rows).
+    /// Notes of each of some rows that it is updated for the first time, if it is: all that there
+    /// is to do where rows [rest](Self::known_to_rest), and nothing where they are
+    /// [known](Self::knows_rows).
     ///
     /// # Safety
     ///
@@ -186,7 +193,8 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
         }
     }
 
-    /// Whether a row of one weight was ever settled. What is known of rows is not read where it would take a line of the cache for each.
+    /// Whether a row of one weight was ever settled. What is known of rows is not read where it
+    /// would take a line of the cache for each.
     ///
     /// # Safety
     ///
@@ -200,7 +208,8 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
         }
     }
 
-    /// [`settle`](Self::settle) of a row that is updated as well, by value: what a loop keeps in registers is not put down for it.
+    /// [`settle`](Self::settle) of a row that is updated as well, by value: what a loop keeps in
+    /// registers is not put down for it.
     ///
     /// # Safety
     ///
@@ -234,8 +243,8 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
         self.missed.scalars_now()
     }
 
-    /// The same where rows are to be settled, so that the compiler knows it, and by the usual maps of the type: not by scalars where these are the
-    /// exception.
+    /// The same where rows are to be settled, so that the compiler knows it, and by the usual maps
+    /// of the type: not by scalars where these are the exception.
     #[inline(always)]
     pub(crate) fn known_to_settle(self) -> Option<Self> {
         if !self.settles {
@@ -249,7 +258,8 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
         Some(Settling { missed, settles: true, ..self })
     }
 
-    /// The same where no row has anything to make up for, so that the compiler knows it, and rows are only to be noted when they are first touched.
+    /// The same where no row has anything to make up for, so that the compiler knows it, and rows
+    /// are only to be noted when they are first touched.
     #[inline(always)]
     pub(crate) fn known_to_rest(self) -> Option<Self> {
         if !self.settles || !self.missed.all_rest() {
@@ -359,7 +369,8 @@ impl<'a, R: UpdateRule, T: Float> Settling<'a, R, T> {
         }
     }
 
-    /// Asks for what is known of some rows, ahead of their use. Any will do: those outside are ignored.
+    /// Asks for what is known of some rows, ahead of their use. Any will do: those outside are
+    /// ignored.
     #[inline(always)]
     pub(crate) fn prefetch_each<K: UpdateKind, I: ColumnId>(&self, ids: &[I]) {
         if !K::PLAIN && !self.last.is_empty() && !self.missed.all_rest() {

@@ -15,7 +15,8 @@ use std::slice;
 
 /// What a [`RowUpdater`] does, of rows that the calling thread alone settles and updates meanwhile.
 ///
-/// Invariant: `cursor` and `last` are those of `n_rows` rows which the `RowUpdater` that gave this has borrowed for `'a`.
+/// Invariant: `cursor` and `last` are those of `n_rows` rows which the `RowUpdater` that gave this
+/// has borrowed for `'a`.
 pub(crate) struct SharedRows<'a, R: UpdateRule, T: Float, K> {
     pub(super) cursor: RowCursor<'a, R, T, K>,
     /// As [`Settling::last`].
@@ -82,7 +83,8 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> SharedRows<'a, R, T, K> {
     ///
     /// # Safety
     ///
-    /// The rows [settle](RowUpdater::settles), `row < n_rows`, and no other thread reads or writes it meanwhile.
+    /// The rows [settle](RowUpdater::settles), `row < n_rows`, and no other thread reads or writes
+    /// it meanwhile.
     #[inline(always)]
     pub(crate) unsafe fn settle(&self, row: usize, first: &mut Vec<usize>) {
         if IdleOf::<R, T>::FORGETS {
@@ -112,8 +114,8 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> SharedRows<'a, R, T, K> {
     ///
     /// # Safety
     ///
-    /// The sums are of as many rows as the parameter has, of as many elements, and no other thread reads or writes
-    /// those that were summed.
+    /// The sums are of as many rows as the parameter has, of as many elements, and no other thread
+    /// reads or writes those that were summed.
     pub(crate) unsafe fn update_summed(&self, sums: &RowAccumulator) {
         // SAFETY: promised by the caller.
         unsafe {
@@ -149,8 +151,8 @@ impl<'a, R: UpdateRule, T: Float, K> RowCursor<'a, R, T, K> {
 
 /// Weights of rows, whatever the rule: loops over these are compiled once for all rules.
 ///
-/// Invariant: from `first` on there are the weights of `n_rows` rows, `row_size` each, `stride` bytes from row to row, borrowed for
-/// `'a`.
+/// Invariant: from `first` on there are the weights of `n_rows` rows, `row_size` each, `stride`
+/// bytes from row to row, borrowed for `'a`.
 pub struct RowWeights<'a, T> {
     first: *mut u8,
     stride: usize,

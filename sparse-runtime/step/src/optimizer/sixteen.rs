@@ -22,8 +22,8 @@ pub(super) const TOGETHER: usize = 16;
 /// Fewer rows than these are no group.
 pub(super) const FEWEST: usize = 4;
 
-/// Updates rows of one weight, each with its gradient; says how many, which are the first ones. The others, and those of other types,
-/// processors and rules, are left to be updated one by one.
+/// Updates rows of one weight, each with its gradient; says how many, which are the first ones. The
+/// others, and those of other types, processors and rules, are left to be updated one by one.
 ///
 /// # Safety
 ///
@@ -60,7 +60,8 @@ pub(super) unsafe fn update<R: UpdateRule, T: Float, K: UpdateKind>(
 ///
 /// # Safety
 ///
-/// As there; the processor has AVX-512, elements are `f32`, and the cursor's rows are blocks of `N` of them: the weight, then its states.
+/// As there; the processor has AVX-512, elements are `f32`, and the cursor's rows are blocks of `N`
+/// of them: the weight, then its states.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,popcnt")]
 unsafe fn update_groups<const N: usize, R: UpdateRule, T: Float, K: UpdateKind>(
     cursor: RowCursor<'_, R, T, K>,

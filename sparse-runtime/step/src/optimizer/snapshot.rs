@@ -12,10 +12,12 @@ use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;
 use sparse_core::update_rules::{IdleHistory, IdleMap, LazyUpdate, UpdateRule};
 
-/// The most steps of a run: some thousand years of a fast one. Sums of such numbers fit all types that count steps.
+/// The most steps of a run: some thousand years of a fast one. Sums of such numbers fit all types
+/// that count steps.
 pub(crate) const MOST_STEPS: u64 = 1 << 53;
 
-/// All of an updater that is not the same in any other one for the same rule and parameters, without the states of weights.
+/// All of an updater that is not the same in any other one for the same rule and parameters,
+/// without the states of weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Snapshot {
     /// The steps made.
@@ -48,13 +50,15 @@ pub(crate) struct RecordSnapshot {
     pub(super) zero_elsewhere: bool,
     /// Whether there are states yet.
     pub(crate) has_states: bool,
-    /// What [`Updater::visit_settled`] visits; empty in a snapshot that was just taken, so that nothing is copied.
+    /// What [`Updater::visit_settled`] visits; empty in a snapshot that was just taken, so that
+    /// nothing is copied.
     #[serde(skip)]
     pub(crate) last: Vec<u32>,
 }
 
 impl<R: UpdateRule, T: Float> Updater<R, T> {
-    /// What this updater is, between two steps. `tables` are those of all its parameters. O(runs of the history).
+    /// What this updater is, between two steps. `tables` are those of all its parameters. O(runs of
+    /// the history).
     pub(crate) fn snapshot(&self, tables: &[&Table<T>]) -> Snapshot {
         let parameters = tables.iter().enumerate().take(self.parameters.len());
         Snapshot {
@@ -86,7 +90,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
     }
 
-    /// What updates depend on besides the state, by name, as text from which numbers come back to the bit.
+    /// What updates depend on besides the state, by name, as text from which numbers come back to
+    /// the bit.
     pub(crate) fn settings(&self) -> Vec<(String, String)> {
         let mut rule = self.rule.clone();
         let mut settings = vec![
@@ -112,8 +117,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         settings
     }
 
-    /// The rows of a parameter that batches have touched, where that is known: rows are caught up later, and nothing made the
-    /// updater lose count.
+    /// The rows of a parameter that batches have touched, where that is known: rows are caught up
+    /// later, and nothing made the updater lose count.
     pub(crate) fn n_rows_touched(&self, parameter: usize) -> Option<u64> {
         let record = self.parameters.get(parameter)?;
         let counts = record.lazy && !IdleOf::<R, T>::FORGETS && record.counts;
@@ -125,7 +130,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         Some(n_rows)
     }
 
-    /// True where no row waits for steps that it missed: [`flush`](Self::flush) would change nothing.
+    /// True where no row waits for steps that it missed: [`flush`](Self::flush) would change
+    /// nothing.
     pub fn is_settled(&self) -> bool {
         self.parameters.iter().all(|record| {
             !record.lazy
@@ -134,13 +140,15 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         })
     }
 
-    /// Whether it is known up to which step each row of a parameter is settled: nobody asks elsewhere.
+    /// Whether it is known up to which step each row of a parameter is settled: nobody asks
+    /// elsewhere.
     pub(crate) fn knows_settled(&self, parameter: usize) -> bool {
         self.parameters.get(parameter).is_some_and(|record| record.counts)
     }
 
-    /// Calls `visit` with the step up to which each row of a parameter is settled, in order, as the updater counts; not at all where it does not.
-    /// A table that took the place of another has zeros, as a step would find them.
+    /// Calls `visit` with the step up to which each row of a parameter is settled, in order, as the
+    /// updater counts; not at all where it does not. A table that took the place of another has
+    /// zeros, as a step would find them.
     pub(crate) fn visit_settled(
         &self,
         parameter: usize,
@@ -159,7 +167,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
     }
 
-    /// Calls `visit` with the states of each row of a parameter, in order. A table that took the place of another has zeros.
+    /// Calls `visit` with the states of each row of a parameter, in order. A table that took the
+    /// place of another has zeros.
     pub(crate) fn visit_states(
         &self,
         parameter: usize,
@@ -177,7 +186,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
     }
 
-    /// Refuses a snapshot of other parameters, or one that no updater can be in: nothing that was written and read again.
+    /// Refuses a snapshot of other parameters, or one that no updater can be in: nothing that was
+    /// written and read again.
     ///
     /// # Errors
     ///
@@ -246,8 +256,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         Ok(())
     }
 
-    /// Becomes what a snapshot that was [checked](Self::check_snapshot) says, with states that are all zero and lie apart:
-    /// [`states_mut`](Self::states_mut) are then to be set.
+    /// Becomes what a snapshot that was [checked](Self::check_snapshot) says, with states that are
+    /// all zero and lie apart: [`states_mut`](Self::states_mut) are then to be set.
     pub(crate) fn restore(&mut self, snapshot: Snapshot) {
         (self.clock, self.begun) = (snapshot.clock, Begun::Nothing);
         self.learning_rate = f64::from_bits(snapshot.learning_rate);
@@ -289,8 +299,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         self.parameters.get_mut(parameter).map_or(&mut [], |record| &mut record.states[..])
     }
 
-    /// The weights of a table, to be replaced by those of a snapshot. As far as the snapshot knows and the table allows,
-    /// they count as written by this updater.
+    /// The weights of a table, to be replaced by those of a snapshot. As far as the snapshot knows
+    /// and the table allows, they count as written by this updater.
     pub(crate) fn weights_mut<'t>(
         &self,
         saved: &RecordSnapshot,

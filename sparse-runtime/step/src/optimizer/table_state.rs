@@ -8,7 +8,8 @@ use crate::parameter_memory::Table;
 use sparse_core::element::Float;
 use sparse_core::update_rules::{StateBlock, UpdateRule};
 
-/// What there is of one table, or of the rows of it that one worker owns: every `size`-th from row `rank` on.
+/// What there is of one table, or of the rows of it that one worker owns: every `size`-th from row
+/// `rank` on.
 #[derive(Clone, Debug)]
 pub(crate) struct TableState<T: Float> {
     pub(crate) n_rows: usize,
@@ -41,7 +42,8 @@ impl<T: Float> TableState<T> {
         }
     }
 
-    /// The table whose [shares](Self::share) these are, by rank; `None` where they are not those of one table at one time. O(values).
+    /// The table whose [shares](Self::share) these are, by rank; `None` where they are not those of
+    /// one table at one time. O(values).
     pub(crate) fn join(shares: &[Self]) -> Option<Self> {
         // Which has the longest history, where they differ.
         let oldest = shares.iter().min_by_key(|share| share.base())?;
@@ -81,7 +83,8 @@ impl<T: Float> TableState<T> {
 }
 
 impl RecordSnapshot {
-    /// Up to which step rows are settled, counted from another step, which is not after [`base`](Self::base).
+    /// Up to which step rows are settled, counted from another step, which is not after
+    /// [`base`](Self::base).
     fn last_since(&self, base: u64) -> Option<Vec<u32>> {
         let later = u32::try_from(self.base.checked_sub(base)?).ok()?;
         let since = |last: &u32| match (*last, later) {
@@ -93,15 +96,16 @@ impl RecordSnapshot {
     }
 }
 
-/// The rows of worker `rank` of `size`, of a list with equally many numbers for each of `n_rows` rows.
+/// The rows of worker `rank` of `size`, of a list with equally many numbers for each of `n_rows`
+/// rows.
 fn share_of<V: Copy>(list: &[V], n_rows: usize, rank: usize, size: usize) -> Vec<V> {
     let row_size = list.len() / n_rows.max(1);
     let rows = list.chunks_exact(row_size.max(1)).skip(rank).step_by(size);
     rows.flatten().copied().collect()
 }
 
-/// The list of `n_rows` rows whose shares these are, by rank. A share without numbers, among others with some, has zeros. `None` where
-/// their lengths do not fit.
+/// The list of `n_rows` rows whose shares these are, by rank. A share without numbers, among others
+/// with some, has zeros. `None` where their lengths do not fit.
 fn joined<V: Copy + Default>(shares: &[&[V]], n_rows: usize) -> Option<Vec<V>> {
     let size = shares.len();
     let n_own = |rank: usize| (rank..n_rows).step_by(size).count();
@@ -123,7 +127,8 @@ fn joined<V: Copy + Default>(shares: &[&[V]], n_rows: usize) -> Option<Vec<V>> {
 }
 
 impl<R: UpdateRule, T: Float> Updater<R, T> {
-    /// What there is of one parameter, which lies in `table`; `kept` are its weights when the mean gradient was begun. O(values).
+    /// What there is of one parameter, which lies in `table`; `kept` are its weights when the mean
+    /// gradient was begun. O(values).
     pub(crate) fn table_state(
         &self,
         parameter: usize,
@@ -151,12 +156,13 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
     }
 
-    /// Becomes the updater of tables with these states, one for each parameter, `None` for a frozen one, and writes their weights.
-    /// O(values).
+    /// Becomes the updater of tables with these states, one for each parameter, `None` for a frozen
+    /// one, and writes their weights. O(values).
     ///
     /// # Errors
     ///
-    /// [`OptimizerError::Snapshot`](super::OptimizerError::Snapshot) for states that no updater of these tables can have; then nothing has changed.
+    /// [`OptimizerError::Snapshot`](super::OptimizerError::Snapshot) for states that no updater of
+    /// these tables can have; then nothing has changed.
     pub(crate) fn restore_tables<'t>(
         &mut self,
         tables: impl IntoIterator<Item = &'t mut Table<T>>,

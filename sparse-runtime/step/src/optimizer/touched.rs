@@ -6,7 +6,8 @@ use sparse_core::element::Element;
 /// Rows, or words of rows, in one word.
 const BITS: usize = u64::BITS as usize;
 
-/// A set of rows as a bitmap of two levels: adding costs O(1), going through it O(rows in it + rows of the table / 4096).
+/// A set of rows as a bitmap of two levels: adding costs O(1), going through it O(rows in it + rows
+/// of the table / 4096).
 ///
 /// A bit a row, mapped by the system only where rows were added.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +51,8 @@ impl TouchedRows {
         self.incomplete = true;
     }
 
-    /// From now on, or from now on no longer, gradients are gathered over data of which every row was added.
+    /// From now on, or from now on no longer, gradients are gathered over data of which every row
+    /// was added.
     pub(super) fn set_has_all(&mut self, has_all: bool) {
         self.has_all = has_all;
     }
@@ -72,13 +74,15 @@ impl TouchedRows {
         self.id.as_recorder()
     }
 
-    /// Tells a table which rows may not be zero, where it was written by those alone who add rows here. O(rows added + rows of the table / 4096).
+    /// Tells a table which rows may not be zero, where it was written by those alone who add rows
+    /// here. O(rows added + rows of the table / 4096).
     pub(super) fn tell<T: Element>(&self, table: &mut Table<T>) {
         let runs = bits(&self.words).map(|run| Run { run, rows: self.rows[run] });
         table.set_recorded(self.recorder(), runs);
     }
 
-    /// Calls `visit` with each row, ascending. Inlined, so that what `visit` knows stays in registers.
+    /// Calls `visit` with each row, ascending. Inlined, so that what `visit` knows stays in
+    /// registers.
     #[inline(always)]
     pub(super) fn for_each(&self, mut visit: impl FnMut(usize)) {
         for_each_bit(

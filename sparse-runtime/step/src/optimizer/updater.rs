@@ -113,16 +113,19 @@ pub(super) struct Record<T, S> {
     pub(super) group: usize,
     /// Rows are caught up later: mode `Exact` and a row_sparse gradient.
     pub(super) lazy: bool,
-    /// One a weight or a row, where the rule uses them and they do not lie in the parameter's table.
+    /// One a weight or a row, where the rule uses them and they do not lie in the parameter's
+    /// table.
     pub(super) states: Vec<S>,
     /// Whether they do.
     pub(super) beside: bool,
-    /// Whether the steps are kept up to which rows are settled: see [`Settling::last`](super::Settling).
+    /// Whether the steps are kept up to which rows are settled: see
+    /// [`Settling::last`](super::Settling).
     pub(super) counts: bool,
-    /// These, unless they lie beside the states in the parameter's table. Pages are asked for when rows are.
+    /// These, unless they lie beside the states in the parameter's table. Pages are asked for when
+    /// rows are.
     pub(super) last: Vec<u32>,
-    /// Of a lazy table: the step up to which rows are settled of which `last` does not know more, at most `MAX_STEPS` ago
-    /// whenever rows are lent.
+    /// Of a lazy table: the step up to which rows are settled of which `last` does not know more,
+    /// at most `MAX_STEPS` ago whenever rows are lent.
     pub(super) base: u64,
     /// Of a lazy table: see `RowUpdater::touched`. Complete while rows are lent with `last` alone.
     pub(super) touched: TouchedRows,

@@ -12,18 +12,21 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::slice;
 
-/// Where each row of a batch is cut into runs of entries, one for each part of neighbouring columns.
+/// Where each row of a batch is cut into runs of entries, one for each part of neighbouring
+/// columns.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cuts {
     /// The first column of each part but the first.
     columns: Vec<usize>,
     n_cols: usize,
-    /// For each of them, where in the batch's arrays a row's entries of it and of what follows begin, row by row.
+    /// For each of them, where in the batch's arrays a row's entries of it and of what follows
+    /// begin, row by row.
     bounds: Vec<u64>,
 }
 
 impl Cuts {
-    /// Sets the columns at which parts begin but the first, of so many; where rows are cut is to be found anew.
+    /// Sets the columns at which parts begin but the first, of so many; where rows are cut is to be
+    /// found anew.
     pub(super) fn set_columns(&mut self, columns: impl Iterator<Item = usize>, n_cols: usize) {
         self.columns.clear();
         self.columns.extend(columns);
@@ -35,7 +38,8 @@ impl Cuts {
         self.columns.len() + 1 == n_parts && self.n_cols == n_cols
     }
 
-    /// Cuts all rows of `x`, as many of them on each thread, unless they are divided. O(nnz of `x` · cuts).
+    /// Cuts all rows of `x`, as many of them on each thread, unless they are divided. O(nnz of `x`
+    /// · cuts).
     pub(crate) fn find<V: Stored>(&mut self, x: CsrView<'_, V>) {
         let Cuts { columns, bounds, .. } = self;
         let n_parts = columns.len() + 1;
@@ -74,7 +78,8 @@ impl Cuts {
         first..self.columns.get(part).copied().unwrap_or(self.n_cols)
     }
 
-    /// The rows of `x`, to be cut as they go through stages: [`Stages::piece`]. Through one for each part where `hands_on`, else through one.
+    /// The rows of `x`, to be cut as they go through stages: [`Stages::piece`]. Through one for
+    /// each part where `hands_on`, else through one.
     pub(crate) fn in_stages<'a, 'x, V: Stored>(
         &'a mut self,
         x: CsrView<'x, V>,
@@ -89,7 +94,8 @@ impl Cuts {
 
     /// The entries of a part, as rows as many as those of `x`.
     ///
-    /// Invariant, for the caller to keep: the cuts were found in `x`, if it is not divided, and there is such a part.
+    /// Invariant, for the caller to keep: the cuts were found in `x`, if it is not divided, and
+    /// there is such a part.
     pub(crate) fn of<'a, 'x: 'a, V: Stored>(
         &'a self,
         part: usize,
@@ -114,10 +120,11 @@ impl Cuts {
     }
 }
 
-/// The rows of a batch on their way through [stages](crate::stages), each of which finds where the next one goes on; or through one, which
-/// [cuts](Self::cut) them.
+/// The rows of a batch on their way through [stages](crate::stages), each of which finds where the
+/// next one goes on; or through one, which [cuts](Self::cut) them.
 ///
-/// Invariants: `bounds` points to as many bounds as there are columns for each row of `x`; there is one stage, or one more than columns.
+/// Invariants: `bounds` points to as many bounds as there are columns for each row of `x`; there is
+/// one stage, or one more than columns.
 pub(crate) struct Stages<'a, 'x, V: Stored> {
     x: CsrView<'x, V>,
     /// Where each stage has entries of its own.
@@ -133,7 +140,8 @@ pub(crate) struct Stages<'a, 'x, V: Stored> {
 unsafe impl<V: Stored> Sync for Stages<'_, '_, V> {}
 
 impl<'a, 'x: 'a, V: Stored> Stages<'a, 'x, V> {
-    /// How rows go through them: where the entries of each stage lie by themselves, a thread [keeps](Order::keeps) to its own.
+    /// How rows go through them: where the entries of each stage lie by themselves, a thread
+    /// [keeps](Order::keeps) to its own.
     pub(crate) fn order(&self) -> Order {
         Order { n_stages: self.n_stages, keeps: self.divided.is_some() }
     }
@@ -168,7 +176,8 @@ impl<'a, 'x: 'a, V: Stored> Stages<'a, 'x, V> {
     ///
     /// # Safety
     ///
-    /// All stages before have [ended](Piece::end) each of the rows, and no other piece is of these rows while this is there.
+    /// All stages before have [ended](Piece::end) each of the rows, and no other piece is of these
+    /// rows while this is there.
     pub(crate) unsafe fn piece(&self, stage: usize, rows: Range<usize>) -> Piece<'a, 'x, V> {
         let n_rows = self.x.n_rows();
         assert!(rows.start <= rows.end && rows.end <= n_rows && stage < self.n_stages);
@@ -197,7 +206,8 @@ impl<'a, 'x: 'a, V: Stored> Stages<'a, 'x, V> {
 
 /// The entries of some neighbouring rows that one stage has, by the place of each row among them.
 ///
-/// Invariants: the slices are equally long; starts are within their rows, and in order of the stages.
+/// Invariants: the slices are equally long; starts are within their rows, and in order of the
+/// stages.
 pub(crate) struct Piece<'a, 'x, V: Stored> {
     /// Whose entries these are: the batch, or those of this stage.
     x: CsrView<'x, V>,
@@ -214,7 +224,8 @@ pub(crate) struct Piece<'a, 'x, V: Stored> {
 struct Place<'x> {
     stage: usize,
     is_last: bool,
-    /// Of entries that lie by themselves the place of the first of each row among so many [`LANES`].
+    /// Of entries that lie by themselves the place of the first of each row among so many
+    /// [`LANES`].
     lanes: Option<&'x [u8]>,
 }
 
@@ -247,8 +258,9 @@ impl<'x, V: Stored> Piece<'_, 'x, V> {
         self.ends.is_none()
     }
 
-    /// Where a row, its entries of this stage, and the row's end begin. Of entries that lie by themselves the row is as if it began less than [`LANES`]
-    /// before them: so many that each has the place that it has among these.
+    /// Where a row, its entries of this stage, and the row's end begin. Of entries that lie by
+    /// themselves the row is as if it began less than [`LANES`] before them: so many that each has
+    /// the place that it has among these.
     #[inline(always)]
     pub(crate) fn bounds(&self, place: usize) -> (usize, usize, usize) {
         let start = self.starts[place] as usize;
@@ -260,8 +272,9 @@ impl<'x, V: Stored> Piece<'_, 'x, V> {
         (row, start, self.row_ends[place] as usize)
     }
 
-    /// How far behind the entries of a row those lie that are to be asked for with them: of each row a stage reads a part, which the
-    /// processor does not foresee. The distance may wrap around.
+    /// How far behind the entries of a row those lie that are to be asked for with them: of each
+    /// row a stage reads a part, which the processor does not foresee. The distance may wrap
+    /// around.
     #[inline(always)]
     pub(crate) fn ahead(&self, place: usize) -> usize {
         if self.x.is_run() {
@@ -283,8 +296,8 @@ impl<'x, V: Stored> Piece<'_, 'x, V> {
         }
     }
 
-    /// Finds the entries that are of this stage, to be called for each row in turn: of this one or, if `ahead`, up to some rows ahead, which
-    /// it gives the ids of so that they can be asked for.
+    /// Finds the entries that are of this stage, to be called for each row in turn: of this one or,
+    /// if `ahead`, up to some rows ahead, which it gives the ids of so that they can be asked for.
     #[inline(always)]
     pub(crate) fn find<'i, I: ColumnId>(
         &mut self,
@@ -340,7 +353,8 @@ impl<'x, V: Stored> Piece<'_, 'x, V> {
     }
 }
 
-/// Sets each of `bounds` to where in a row the first column is that is not below `bound`. Many columns are looked at together.
+/// Sets each of `bounds` to where in a row the first column is that is not below `bound`. Many
+/// columns are looked at together.
 fn put_below(
     bounds: &mut [u64],
     starts: &[u64],

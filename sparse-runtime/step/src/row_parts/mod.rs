@@ -25,8 +25,8 @@ use std::time::Instant;
 /// The work, in about a quarter of a nanosecond, that a part of a step must have.
 const WORK_OF_A_PART: usize = 1_000_000;
 
-/// The work of a step on a batch, in which every entry reads and updates `columns` weights, in about a quarter of a nanosecond:
-/// 0 where there is nothing to share.
+/// The work of a step on a batch, in which every entry reads and updates `columns` weights, in
+/// about a quarter of a nanosecond: 0 where there is nothing to share.
 pub(crate) fn work_of_step<V: Stored>(x: CsrView<'_, V>, columns: usize) -> usize {
     if columns == 0 || x.n_rows() < 2 {
         return 0;
@@ -40,9 +40,10 @@ pub(crate) fn parts_of_work(parallel: Parallel, work: usize) -> usize {
     threads.min(thread_pool::MAX_PARTS).min(work / WORK_OF_A_PART).max(1)
 }
 
-/// Whether threads hand on what they sum over the entries of a row of data, so that each reads no rows of a parameter but those that it updates.
-/// A processor guesses wrong where a thread's entries of a row end: that costs more than to read what another thread has written, where that is
-/// [near](next_cache_is_near).
+/// Whether threads hand on what they sum over the entries of a row of data, so that each reads no
+/// rows of a parameter but those that it updates. A processor guesses wrong where a thread's
+/// entries of a row end: that costs more than to read what another thread has written, where that
+/// is [near](next_cache_is_near).
 pub(crate) fn hand_on() -> bool {
     !next_cache_is_near()
 }
@@ -75,8 +76,8 @@ impl<A: Float> RowPart<A> {
     }
 }
 
-/// Calls `update` for each part on its thread: what nobody else can do of a step, however late the thread is. How long that takes says how many of
-/// the entries it is to have.
+/// Calls `update` for each part on its thread: what nobody else can do of a step, however late the
+/// thread is. How long that takes says how many of the entries it is to have.
 pub(crate) fn each_updates<A: Send>(
     parts: &mut [RowPart<A>],
     update: impl Fn(usize, &mut RowPart<A>) + Sync,
@@ -150,8 +151,9 @@ impl<A: Float> Parts<A> {
         spread.is_even
     }
 
-    /// Gives each of some threads rows with about as many entries of `x`, or of a batch lately, as take it as long as the others, and empty sums of
-    /// `row_size` elements for them. Where rows are cut is still to be found.
+    /// Gives each of some threads rows with about as many entries of `x`, or of a batch lately, as
+    /// take it as long as the others, and empty sums of `row_size` elements for them. Where rows
+    /// are cut is still to be found.
     pub(crate) fn divide<V: Stored>(
         &mut self,
         n_parts: usize,
@@ -181,7 +183,8 @@ impl<A: Float> Parts<A> {
     }
 }
 
-/// The first columns of shares of the entries of `x`, given where each begins among the sorted entries, from 0 to 1.
+/// The first columns of shares of the entries of `x`, given where each begins among the sorted
+/// entries, from 0 to 1.
 fn columns_of_shares<V: Stored>(
     x: CsrView<'_, V>,
     starts: impl Iterator<Item = f64>,
@@ -204,7 +207,8 @@ fn equal_starts(n_parts: usize) -> impl Iterator<Item = f64> {
     (1..n_parts).map(move |part| part as f64 / n_parts as f64)
 }
 
-/// The entries of all rows of data, divided by columns so that each of some threads has about as many. O(nnz) on each thread.
+/// The entries of all rows of data, divided by columns so that each of some threads has about as
+/// many. O(nnz) on each thread.
 ///
 /// # Errors
 ///
@@ -226,7 +230,8 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Divides `n_rows` rows so that each part has as many of the rows that `sample(place, of)` gives, for each place.
+    /// Divides `n_rows` rows so that each part has as many of the rows that `sample(place, of)`
+    /// gives, for each place.
     pub(crate) fn of(
         n_parts: usize,
         n_rows: usize,
@@ -252,7 +257,8 @@ impl Bounds {
     }
 }
 
-/// Sums that two threads write in one line of the cache cost both: parts begin at rows that are a multiple of this.
+/// Sums that two threads write in one line of the cache cost both: parts begin at rows that are a
+/// multiple of this.
 const LINE: usize = 16;
 
 /// Columns of so many entries tell how the entries spread.
@@ -278,9 +284,10 @@ fn samples<V: Stored, const N: usize>(x: CsrView<'_, V>) -> [usize; N] {
 /// The runs that can be made and not taken yet at most: a bit of a word each.
 pub(crate) const MAX_SLOTS: usize = u64::BITS as usize;
 
-/// Makes `n_runs` runs of something on as many threads as there are parts: `make(part, run, slot)`, with a part of that thread. The
-/// calling thread takes run by run in order, as soon as they are made: `take(run, slot)`, after which another is made in that slot.
-/// While there is nothing to take it makes some as well.
+/// Makes `n_runs` runs of something on as many threads as there are parts: `make(part, run, slot)`,
+/// with a part of that thread. The calling thread takes run by run in order, as soon as they are
+/// made: `take(run, slot)`, after which another is made in that slot. While there is nothing to
+/// take it makes some as well.
 ///
 /// # Panics
 ///
@@ -304,7 +311,8 @@ pub(crate) fn in_turn<P: Send, S: Send>(
             self.0.fetch_or(1 << self.1, Ordering::Release);
         }
     }
-    /// Lets nobody begin another run once the calling thread takes none, also if that panicked, so that nobody waits for a slot.
+    /// Lets nobody begin another run once the calling thread takes none, also if that panicked, so
+    /// that nobody waits for a slot.
     struct Ended<'a>(&'a AtomicUsize, usize);
     impl Drop for Ended<'_> {
         fn drop(&mut self) {

@@ -12,10 +12,12 @@ impl Shares {
         self.0.resize(n_parts, 1.0 / n_parts as f64);
     }
 
-    /// Gives more to those that were done earlier: half of what would have had all end at the same time, since what is measured once may not be so
-    /// again. The share of each took it so many seconds; where those of one are not known, which is 0, nothing changes.
+    /// Gives more to those that were done earlier: half of what would have had all end at the same
+    /// time, since what is measured once may not be so again. The share of each took it so many
+    /// seconds; where those of one are not known, which is 0, nothing changes.
     pub(super) fn correct(&mut self, seconds: impl Iterator<Item = f64> + Clone) {
-        /// What a thread has at least of an equal share: of less there would be nothing to learn from.
+        /// What a thread has at least of an equal share: of less there would be nothing to learn
+        /// from.
         const LEAST: f64 = 0.5;
         let Shares(shares) = self;
         if !seconds.clone().all(|seconds| seconds > 0.0) {
@@ -56,7 +58,8 @@ impl Times {
         self.longest = self.longest.max(seconds);
     }
 
-    /// The seconds of all steps but the longest, in which the thread may have had to wait for a processor; 0 where there was no other.
+    /// The seconds of all steps but the longest, in which the thread may have had to wait for a
+    /// processor; 0 where there was no other.
     pub(super) fn seconds(&self) -> f64 {
         self.sum - self.longest
     }

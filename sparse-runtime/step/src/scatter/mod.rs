@@ -29,9 +29,10 @@ use sparse_core::element::{Factor, Float};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 
-/// The update of a parameter, whose number is `parameter`, by the gradient that is the sum of `terms`. A row that the table
-/// does not have is left out. O(elements of the terms + rows touched · cost of the rule). `parallel` threads share the work of a large
-/// batch; the bits do not depend on it.
+/// The update of a parameter, whose number is `parameter`, by the gradient that is the sum of
+/// `terms`. A row that the table does not have is left out. O(elements of the terms + rows touched
+/// · cost of the rule). `parallel` threads share the work of a large batch; the bits do not depend
+/// on it.
 ///
 /// # Errors
 ///

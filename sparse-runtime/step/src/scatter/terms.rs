@@ -8,8 +8,8 @@ use crate::with_column_ids;
 use sparse_core::element::{Factor, Float, Id, Stored};
 use std::ops::Range;
 
-/// What a gradient of rows is the sum of: [`Product`], [`Bags`], [`Taken`], or [`Both`] of two. No other type can be it: the loops rely on
-/// the ids that they are given.
+/// What a gradient of rows is the sum of: [`Product`], [`Bags`], [`Taken`], or [`Both`] of two. No
+/// other type can be it: the loops rely on the ids that they are given.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say which rows a gradient of `{T}` adds to",
     note = "`graph!` chooses them: `Product`, `Bags`, `Taken`, or `Both` of two"
@@ -27,8 +27,8 @@ pub trait Visited<T: Float>: Copy + Sync {
     /// True if it is known that no row is named twice.
     fn are_distinct(&self) -> bool;
 
-    /// Gives `visit` the terms of the rows `within`, which are of `row_size` elements, in order. Ids are of these rows, and what is added
-    /// has as many elements.
+    /// Gives `visit` the terms of the rows `within`, which are of `row_size` elements, in order.
+    /// Ids are of these rows, and what is added has as many elements.
     fn visit(&self, within: &Range<usize>, row_size: usize, visit: &mut impl Visit<T>);
 
     /// The row of a term, of those at equal distances number `place` of `of`.
@@ -51,7 +51,8 @@ pub trait Visit<T: Float> {
     fn each<I: ColumnId, V: Factor<T>>(&mut self, ids: &[I], values: &[V], share: T, added: &[T]);
 }
 
-/// Terms of `csrᵀ · added`: each entry of row i of the csr adds its value · `added[i]` to the row that its column names.
+/// Terms of `csrᵀ · added`: each entry of row i of the csr adds its value · `added[i]` to the row
+/// that its column names.
 #[derive(Clone, Copy, Debug)]
 pub struct Product<'m, 'a, T: Float, V: Stored = T> {
     /// The csr.
@@ -199,7 +200,8 @@ impl<T: Float<Accumulator = T>, A: Visited<T>, B: Visited<T>> Visited<T> for Bot
     }
 }
 
-/// The entries of a row of `csr` whose columns are within a range: neighbours, since they are sorted.
+/// The entries of a row of `csr` whose columns are within a range: neighbours, since they are
+/// sorted.
 #[inline(always)]
 fn run_within<'a, I: ColumnId, V: Stored>(
     (ids, values): (&'a [I], &'a [V]),

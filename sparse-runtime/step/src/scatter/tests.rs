@@ -7,8 +7,9 @@ use sparse_core::update_rules::{AdaGrad, GroupAdaGrad, LazyUpdate, Sgd};
 
 const ROWS: usize = 90;
 
-/// The weights after some steps by terms of each kind, of rows of `SIZE` elements, in so many parts. A row of the parameter is in
-/// every row of data, most are in none, some rows of data are empty, and ids are beyond the table.
+/// The weights after some steps by terms of each kind, of rows of `SIZE` elements, in so many
+/// parts. A row of the parameter is in every row of data, most are in none, some rows of data are
+/// empty, and ids are beyond the table.
 fn steps<R: UpdateRule, const SIZE: usize>(rule: &R, n_parts: usize) -> Result<Vec<f32>> {
     let rows = (0..40usize).map(|row| {
         let entries = (0..row * 7 % 23).map(move |k| (k * 3 + row % 5, (k % 5) as f32 - 1.5));

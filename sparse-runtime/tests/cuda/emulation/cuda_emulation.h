@@ -1,7 +1,9 @@
-// What the text of a kernel finds when it is compiled for the CPU: the words of CUDA C++ that kernels here use.
+// What the text of a kernel finds when it is compiled for the CPU: the words of CUDA C++ that
+// kernels here use.
 //
-// Each thread of a block is a fiber of the engine (engine.h), which the fake driver has; a kernel's module reaches it through the
-// pointer that the driver gives it when it is loaded. One fiber runs at a time, so that atomics are plain loads and stores.
+// Each thread of a block is a fiber of the engine (engine.h), which the fake driver has; a kernel's
+// module reaches it through the pointer that the driver gives it when it is loaded. One fiber runs
+// at a time, so that atomics are plain loads and stores.
 #pragma once
 
 #include <cassert>
@@ -37,7 +39,8 @@ struct Place {
 struct Engine {
     // That of the running thread.
     Place *place;
-    // Waits for the lanes of the mask. Of a shuffle: the value of the lane `source`; of a ballot: the lanes whose value is not 0.
+    // Waits for the lanes of the mask. Of a shuffle: the value of the lane `source`; of a ballot:
+    // the lanes whose value is not 0.
     uint64_t (*collective)(Kind kind, uint32_t mask, uint64_t value, uint32_t source);
     // Waits for the block.
     void (*barrier)();
@@ -128,7 +131,8 @@ inline int __popc(uint32_t bits) { return __builtin_popcount(bits); }
 template <class T> T min(T a, T b) { return b < a ? b : a; }
 template <class T> T max(T a, T b) { return a < b ? b : a; }
 
-// What the fake driver looks for: an entry point a kernel and what it takes, and two for the module.
+// What the fake driver looks for: an entry point a kernel and what it takes, and two for the
+// module.
 #define NNZ_EMULATED_KERNEL(name)                                                                                      \
     extern "C" __attribute__((visibility("default"))) void name##_emulated(const emulation::Launch &launch) {          \
         emulation::call(name, launch.arguments);                                                                       \

@@ -1,8 +1,9 @@
 // Runs the threads of a block as fibers: each until it waits for others or ends.
 //
-// A collective ends when every lane of its mask that has not ended waits in the same one; `__syncthreads` when every thread of the
-// block that has not ended waits there. Where neither can come to pass, the block is stuck, which is reported as such. The
-// order in which threads, and blocks, run is shuffled by a seed: a kernel that relies on one gives other results under another.
+// A collective ends when every lane of its mask that has not ended waits in the same one;
+// `__syncthreads` when every thread of the block that has not ended waits there. Where neither can
+// come to pass, the block is stuck, which is reported as such. The order in which threads, and
+// blocks, run is shuffled by a seed: a kernel that relies on one gives other results under another.
 #pragma once
 
 #include "cuda_emulation.h"

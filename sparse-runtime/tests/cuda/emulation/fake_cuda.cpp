@@ -1,7 +1,8 @@
 // A libcuda with one GPU that is the CPU: the functions of the driver that the library calls.
 //
-// That work failed is said by the next synchronisation of its stream, as a GPU does. Memory ends where a page ends and the next one is
-// not there, so that a kernel that leaves it is caught, and is filled with NaN.
+// That work failed is said by the next synchronisation of its stream, as a GPU does. Memory ends
+// where a page ends and the next one is not there, so that a kernel that leaves it is caught, and
+// is filled with NaN.
 
 #include "engine.h"
 #include "streams.h"
@@ -55,12 +56,14 @@ size_t memory() { return variable("NNZ_EMULATION_MEMORY", size_t(1) << 30); }
 // What the calling thread can allocate at once: tests run side by side.
 thread_local size_t most_at_once = ~size_t(0);
 
-// Which waits the calling thread's calls leave out: of streams with kernels, of those without, of the host for events.
+// Which waits the calling thread's calls leave out: of streams with kernels, of those without, of
+// the host for events.
 enum { WAITS_OF_KERNELS = 1, WAITS_OF_COPIES = 2, WAITS_OF_HOST = 4 };
 thread_local int left_out = 0;
 
-// The next kernel of this name that the calling thread launches fails when it runs, as does the next copy to the GPU by the name `copy`;
-// by the name `call` that copy is refused, and by the name `graph` the next graph that would become executable.
+// The next kernel of this name that the calling thread launches fails when it runs, as does the
+// next copy to the GPU by the name `copy`; by the name `call` that copy is refused, and by the name
+// `graph` the next graph that would become executable.
 thread_local std::string fails;
 
 bool is_to_fail(const std::string &name) {
@@ -69,8 +72,8 @@ bool is_to_fail(const std::string &name) {
     return true;
 }
 
-// What the calling thread has asked for: waits of the host for a stream and for events that were not reached, launches of kernels and of
-// graphs, changes of a graph's launches.
+// What the calling thread has asked for: waits of the host for a stream and for events that were
+// not reached, launches of kernels and of graphs, changes of a graph's launches.
 enum { STREAM_WAITS, EVENT_WAITS, LAUNCHES, GRAPH_LAUNCHES, GRAPH_CHANGES, N_COUNTS };
 thread_local size_t counts[N_COUNTS] = {};
 

@@ -1,7 +1,8 @@
-// A libnvrtc that compiles kernels for the CPU with g++. What it calls machine code is a shared object that the fake driver loads.
+// A libnvrtc that compiles kernels for the CPU with g++. What it calls machine code is a shared
+// object that the fake driver loads.
 //
-// Built with -DHEADERS="…", the folder of cuda_emulation.h, and -DVERSION=…, a number that changes with the emulation, so that nothing
-// that another one compiled is taken from the cache.
+// Built with -DHEADERS="…", the folder of cuda_emulation.h, and -DVERSION=…, a number that changes
+// with the emulation, so that nothing that another one compiled is taken from the cache.
 
 #include <cctype>
 #include <cstdio>
@@ -42,7 +43,8 @@ std::string read(const std::string &path) {
 
 const std::string OPTIONS = "-std=gnu++17 -O1 -fPIC -fvisibility=hidden -ffp-contract=off -w ";
 
-// The header, compiled once: half of what a kernel takes. Where that fails, what includes it says why.
+// The header, compiled once: half of what a kernel takes. Where that fails, what includes it says
+// why.
 const std::string &header() {
     static const std::string compiled = [] {
         char folder[] = "/tmp/nnz-emulation-XXXXXX";

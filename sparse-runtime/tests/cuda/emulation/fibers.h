@@ -1,5 +1,6 @@
-// Stacks that take turns. `swapcontext` asks the operating system for the mask of signals each time, which was half of the time of all tests:
-// where the instructions are written here it is not used.
+// Stacks that take turns. `swapcontext` asks the operating system for the mask of signals each
+// time, which was half of the time of all tests: where the instructions are written here it is not
+// used.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +14,9 @@ struct Stack {
     void *top = nullptr;
 };
 
-// Goes on with the other stack where that was left. There is no call and no return in it: the processor foresees where a jump leads, and a return on
-// another stack than that of the call it does not.
+// Goes on with the other stack where that was left. There is no call and no return in it: the
+// processor foresees where a jump leads, and a return on another stack than that of the call it
+// does not.
 __attribute__((always_inline)) inline void switch_stacks(Stack *from, const Stack *to) {
     asm volatile("leaq 1f(%%rip), %%rax\n\t"
                  // Below what a function may have there without saying so.

@@ -1,6 +1,7 @@
-// Streams and events. What is asked of a stream is done when somebody waits: for it, for an event, or for memory to be freed. Until then
-// streams take turns: for some waits by chance, for some only as far as they must, for some all others first. Whatever no event orders is
-// done in one order here and in another there.
+// Streams and events. What is asked of a stream is done when somebody waits: for it, for an event,
+// or for memory to be freed. Until then streams take turns: for some waits by chance, for some only
+// as far as they must, for some all others first. Whatever no event orders is done in one order
+// here and in another there.
 #pragma once
 
 #include <deque>
@@ -44,7 +45,8 @@ struct Work {
     bool always = false;
 };
 
-// The streams that one thread opened: tests run side by side, and the order in one is not to depend on the others.
+// The streams that one thread opened: tests run side by side, and the order in one is not to depend
+// on the others.
 struct Group {
     std::vector<Stream *> streams;
     std::mt19937 random;

@@ -4,8 +4,8 @@ use super::confusion::SeenConfusion;
 use super::{Accumulator, Metric};
 
 /// Matthews' correlation coefficient of two classes:
-/// `(tp tn - fp fn) / √((tp + fp) (tp + fn) (tn + fp) (tn + fn))`, from -1 (all wrong) to 1 (all right); 0 where only
-/// one class is predicted or occurs.
+/// `(tp tn - fp fn) / √((tp + fp) (tp + fn) (tn + fp) (tn + fn))`, from -1 (all wrong) to 1 (all
+/// right); 0 where only one class is predicted or occurs.
 ///
 /// Outputs and labels are those of [`F1`](super::F1).
 #[doc(alias = "Mcc")]

@@ -438,7 +438,8 @@ fn is_positive(probability: f64) -> bool {
     probability >= 0.5
 }
 
-/// The class that a score of the positive class stands for, by its probability. `None` where that is not a matter of the score's sign.
+/// The class that a score of the positive class stands for, by its probability. `None` where that
+/// is not a matter of the score's sign.
 fn score_is_positive(link: Link) -> Option<fn(f64) -> bool> {
     match link {
         Link::Sigmoid => Some(|score| score >= 0.0),
@@ -446,8 +447,8 @@ fn score_is_positive(link: Link) -> Option<fn(f64) -> bool> {
     }
 }
 
-/// Whether outputs are one probability a row, that of the positive class. Class ids go with scores `[n, k]` of k classes, be it one; with outputs
-/// `[n]` they are 0 and 1.
+/// Whether outputs are one probability a row, that of the positive class. Class ids go with scores
+/// `[n, k]` of k classes, be it one; with outputs `[n]` they are 0 and 1.
 fn is_one_probability(outputs: &DenseView<'_, f64>, labels: &LabelsView<'_, f64>) -> bool {
     let is_matrix = outputs.shape().rank() > 1;
     outputs.shape().row_size() <= 1 && !(is_matrix && matches!(labels, LabelsView::Classes(_)))

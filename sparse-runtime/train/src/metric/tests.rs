@@ -450,7 +450,8 @@ proptest! {
         }
     }
 
-    /// Any cut into batches, merged halves, and what went through a checkpoint give the value of the whole, those that are exact to the bit.
+    /// Any cut into batches, merged halves, and what went through a checkpoint give the value of
+    /// the whole, those that are exact to the bit.
     #[test]
     fn batches_and_merging_change_nothing(
         rows in proptest::collection::vec((0.0..=1.0f64, any::<bool>()), 1..40),

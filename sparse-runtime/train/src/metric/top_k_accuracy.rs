@@ -8,8 +8,8 @@ use crate::model::Scores;
 /// The share of samples whose label is among the `k` classes with the largest scores; of equal
 /// scores the first counts.
 ///
-/// Outputs are scores of classes, one a column; labels are class ids. `k` is at least 1, where it is
-/// [`Accuracy`](super::Accuracy). Linear in the number of scores.
+/// Outputs are scores of classes, one a column; labels are class ids. `k` is at least 1, where it
+/// is [`Accuracy`](super::Accuracy). Linear in the number of scores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TopKAccuracy {
     /// The number of classes that count.

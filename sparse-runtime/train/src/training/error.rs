@@ -37,7 +37,8 @@ pub enum TrainError {
         /// The epoch, from zero.
         epoch: u64,
     },
-    /// The loss is infinite or not a number, and the batch holds a number that is, or whose square is.
+    /// The loss is infinite or not a number, and the batch holds a number that is, or whose square
+    /// is.
     #[error(
         "the loss is {loss} in epoch {}, batch {}: sample {sample} (numbered from 0) holds {value} in column {column} of `{input}`, whose square is beyond `{element}`: scale the values, or leave the sample out",
         epoch + 1,

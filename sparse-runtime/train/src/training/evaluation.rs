@@ -48,10 +48,12 @@ pub trait Evaluation<T: Float> {
     }
 }
 
-/// A model that is evaluated on an `E`: any model, where `E` is an [`Evaluation`] of its element type.
+/// A model that is evaluated on an `E`: any model, where `E` is an [`Evaluation`] of its element
+/// type.
 ///
-/// The bound is on the model, which a call of [`fit`](super::Trainer::fit) names, so that data of another element type is told as such: a bound on `E`
-/// alone would make the compiler infer the element type from the data, and the model would be the one that does not match.
+/// The bound is on the model, which a call of [`fit`](super::Trainer::fit) names, so that data of
+/// another element type is told as such: a bound on `E` alone would make the compiler infer the
+/// element type from the data, and the model would be the one that does not match.
 pub trait EvaluatedOn<E>: Model {
     /// `E`.
     type Evaluation: Evaluation<Self::Element>;

@@ -137,7 +137,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     ///
     /// # Errors
     ///
-    /// As [`fit`](Self::fit). [`TrainError::Stopped`] where a callback ended the pass between two batches.
+    /// As [`fit`](Self::fit). [`TrainError::Stopped`] where a callback ended the pass between two
+    /// batches.
     pub fn partial_fit<M, S>(
         &mut self,
         model: &mut M,

@@ -98,7 +98,10 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     /// use sparse_runtime::model::Model;
     /// use sparse_runtime::training::{FitReport, Hogwild, Trainer};
     ///
-    /// fn train<M: Model + Send>(model: &mut M, data: &Dataset<M::Element>) -> sparse_runtime::Result<FitReport> {
+    /// fn train<M: Model + Send>(
+    ///     model: &mut M,
+    ///     data: &Dataset<M::Element>,
+    /// ) -> sparse_runtime::Result<FitReport> {
     ///     Trainer::new(AdaGrad::default()).epochs(3).fit_hogwild(model, data, Hogwild::threads(2))
     /// }
     /// ```

@@ -185,7 +185,8 @@ impl Callback for EarlyStopping {
     }
 }
 
-/// Keeps the best model of a run in a file, which [`checkpoint::load`](super::checkpoint::load) loads.
+/// Keeps the best model of a run in a file, which [`checkpoint::load`](super::checkpoint::load)
+/// loads.
 ///
 /// ```
 /// use sparse_core::update_rules::Sgd;

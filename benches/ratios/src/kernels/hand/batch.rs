@@ -40,7 +40,8 @@ unsafe fn with_avx512(out: &mut Found, x: Arrays<'_>, rows: &[usize], rhs: &[Six
     product(out, x, rows, rhs);
 }
 
-/// Columns are marked first; then each is the place of its mark among all. Places are found once, and wait in a ring until their rows are there.
+/// Columns are marked first; then each is the place of its mark among all. Places are found once,
+/// and wait in a ring until their rows are there.
 #[inline(always)]
 fn product(out: &mut Found, x: Arrays<'_>, rows: &[usize], rhs: &[Sixteen]) {
     const RING: usize = 512;

@@ -22,8 +22,8 @@ pub fn from_dense(out: &mut Matrix, dense: &[f32], n_cols: usize) {
     }
 }
 
-/// Becomes the rows of `x` that a sorted list names, each in its place; the other rows are empty. Rows that follow each other
-/// are copied as one, and asked for some runs ahead.
+/// Becomes the rows of `x` that a sorted list names, each in its place; the other rows are empty.
+/// Rows that follow each other are copied as one, and asked for some runs ahead.
 pub fn retain(out: &mut Matrix, x: Arrays<'_>, rows: &[u64]) {
     out.reset(x.nnz());
     let mut at = 0;

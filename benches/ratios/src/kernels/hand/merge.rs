@@ -35,7 +35,8 @@ impl Matrix {
     }
 }
 
-/// Three branches an entry: which of them is taken is what the processor guesses, and that costs less than waiting.
+/// Three branches an entry: which of them is taken is what the processor guesses, and that costs
+/// less than waiting.
 pub fn add(out: &mut Matrix, x: Arrays<'_>, y: Arrays<'_>) {
     // A sum of 0 is written, too, and then written over.
     out.reset(x.nnz() + y.nnz() + 1);

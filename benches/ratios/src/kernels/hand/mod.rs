@@ -1,5 +1,5 @@
-//! The loops by hand: what ours are measured against. Each is written for AVX-512; other machines run the plain loop that
-//! stands beside it.
+//! The loops by hand: what ours are measured against. Each is written for AVX-512; other machines
+//! run the plain loop that stands beside it.
 
 mod batch;
 mod copy;

@@ -38,7 +38,8 @@ mod avx512 {
     use crate::data::Arrays;
     use std::arch::x86_64::*;
 
-    /// Entries are asked for so far ahead: the processor does that by itself up to the end of a page only.
+    /// Entries are asked for so far ahead: the processor does that by itself up to the end of a
+    /// page only.
     const ENTRIES_AHEAD: usize = 512;
 
     /// Those of one column, which are passed faster than they come from memory.
@@ -74,7 +75,8 @@ mod avx512 {
         }
     }
 
-    /// Sixteen columns times `N`, held in registers in `WAYS` sums that take turns; rows are asked for `AHEAD` entries ahead.
+    /// Sixteen columns times `N`, held in registers in `WAYS` sums that take turns; rows are asked
+    /// for `AHEAD` entries ahead.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,bmi1,bmi2,popcnt")]
     pub unsafe fn wide<const N: usize, const WAYS: usize, const AHEAD: usize>(
         out: &mut [f32],

@@ -9,8 +9,8 @@ pub struct Rows {
     pub values: Vec<f32>,
 }
 
-/// Becomes xᵀ · rhs, whose rows have `width` elements: a sum for every column, which begins at -0. No term is -0, so that what still is
-/// at the end belongs to columns that do not occur.
+/// Becomes xᵀ · rhs, whose rows have `width` elements: a sum for every column, which begins at -0.
+/// No term is -0, so that what still is at the end belongs to columns that do not occur.
 pub fn scatter(out: &mut Rows, x: Arrays<'_>, rhs: &[f32], width: usize) {
     out.ids.clear();
     out.values.clear();
@@ -32,7 +32,8 @@ pub fn scatter(out: &mut Rows, x: Arrays<'_>, rhs: &[f32], width: usize) {
     plain(out, x, rhs, width);
 }
 
-/// Appends so many numbers, all -0, by the instruction that repeats: what it has written stays in a cache longer than what single stores have.
+/// Appends so many numbers, all -0, by the instruction that repeats: what it has written stays in a
+/// cache longer than what single stores have.
 fn minus_zeros(values: &mut Vec<f32>, len: usize) {
     values.reserve(len);
     #[cfg(target_arch = "x86_64")]

@@ -1,10 +1,10 @@
 //! Conversions between storage types.
 //!
-//! Every conversion is an `assign_…` on the destination, which reuses its allocations; the `to_…` methods are those
-//! with a new destination. What is stored is `value != 0`: NaN is stored, and -0.0 is a zero like any other. Where
-//! source and destination are both csr or both row_sparse, the pattern is kept, stored zeros included. The three
-//! arrays have the same methods with the same signatures, so that code that does not know the storage type can call
-//! them.
+//! Every conversion is an `assign_…` on the destination, which reuses its allocations; the `to_…`
+//! methods are those with a new destination. What is stored is `value != 0`: NaN is stored, and
+//! -0.0 is a zero like any other. Where source and destination are both csr or both row_sparse, the
+//! pattern is kept, stored zeros included. The three arrays have the same methods with the same
+//! signatures, so that code that does not know the storage type can call them.
 
 mod not_zero;
 #[cfg(test)]
@@ -120,8 +120,8 @@ impl<T: Stored> Csr<T> {
 }
 
 impl<T: Element> Csr<T> {
-    /// Becomes a matrix that stores what the rows of a view store, with whatever values were left in its buffer.
-    /// O(n_rows + nnz).
+    /// Becomes a matrix that stores what the rows of a view store, with whatever values were left
+    /// in its buffer. O(n_rows + nnz).
     pub(crate) fn take_pattern(&mut self, source: CsrView<'_, T>) {
         let (n_cols, nnz) = (source.n_cols, source.nnz());
         let mut values = std::mem::take(&mut self.values);
@@ -154,7 +154,8 @@ impl<T: Element> Csr<T> {
     ///
     /// # Errors
     ///
-    /// [`FormatError::Rank`] unless the rank is 2; [`FormatError::OutOfMemory`] if there are too many rows.
+    /// [`FormatError::Rank`] unless the rank is 2; [`FormatError::OutOfMemory`] if there are too
+    /// many rows.
     pub fn assign_dense(&mut self, source: DenseView<'_, T>) -> Result<(), FormatError> {
         let (n_rows, n_cols) = matrix_extents("a conversion to csr", &source.shape)?;
         self.make_room_for_rows(source.shape)?;
@@ -164,11 +165,13 @@ impl<T: Element> Csr<T> {
         Ok(())
     }
 
-    /// Becomes the csr form of a row_sparse matrix: what is not zero is stored. O(n_rows + stored values).
+    /// Becomes the csr form of a row_sparse matrix: what is not zero is stored. O(n_rows + stored
+    /// values).
     ///
     /// # Errors
     ///
-    /// [`FormatError::Rank`] unless the rank is 2; [`FormatError::OutOfMemory`] if there are too many rows.
+    /// [`FormatError::Rank`] unless the rank is 2; [`FormatError::OutOfMemory`] if there are too
+    /// many rows.
     pub fn assign_row_sparse(&mut self, source: RowSparseView<'_, T>) -> Result<(), FormatError> {
         let (n_rows, n_cols) = matrix_extents("a conversion to csr", &source.shape)?;
         self.make_room_for_rows(source.shape)?;
@@ -192,7 +195,8 @@ impl<T: Element> Csr<T> {
 }
 
 impl<T: Element> RowSparse<T> {
-    /// Becomes the row_sparse form of a dense array: rows with an element that is not zero are stored. O(size).
+    /// Becomes the row_sparse form of a dense array: rows with an element that is not zero are
+    /// stored. O(size).
     pub fn assign_dense(&mut self, source: DenseView<'_, T>) {
         let row_size = source.shape.row_size();
         self.rebuild(source.shape, |ids, values| {
@@ -208,12 +212,13 @@ impl<T: Element> RowSparse<T> {
         });
     }
 
-    /// Becomes the row_sparse form of a csr matrix: rows with a stored entry are stored. O(n_rows + rows stored ·
-    /// n_cols).
+    /// Becomes the row_sparse form of a csr matrix: rows with a stored entry are stored. O(n_rows +
+    /// rows stored · n_cols).
     ///
     /// # Errors
     ///
-    /// [`FormatError::TooLarge`] if the stored rows cannot be addressed, [`FormatError::OutOfMemory`].
+    /// [`FormatError::TooLarge`] if the stored rows cannot be addressed,
+    /// [`FormatError::OutOfMemory`].
     pub fn assign_csr(&mut self, source: CsrView<'_, T>) -> Result<(), FormatError> {
         let n_cols = source.n_cols;
         let stored =
@@ -256,7 +261,8 @@ impl<T: Element> RowSparse<T> {
         }
     }
 
-    /// Becomes an array that stores the rows that a view stores, with whatever values were left in its buffer. O(elements stored).
+    /// Becomes an array that stores the rows that a view stores, with whatever values were left in
+    /// its buffer. O(elements stored).
     ///
     /// # Panics
     ///
@@ -274,7 +280,8 @@ impl<T: Element> RowSparse<T> {
         });
     }
 
-    /// [`assign_row_sparse`](Self::assign_row_sparse), with an error where that panics; the array is then as before.
+    /// [`assign_row_sparse`](Self::assign_row_sparse), with an error where that panics; the array
+    /// is then as before.
     pub(super) fn try_assign_row_sparse(
         &mut self,
         source: RowSparseView<'_, T>,
@@ -300,7 +307,8 @@ fn matrix_extents(operation: &'static str, shape: &Shape) -> Result<(usize, usiz
     shape.matrix().ok_or(FormatError::Rank { operation, expected: 2, shape: *shape })
 }
 
-/// The same conversions on all three arrays, to dense, csr and row_sparse, each by the `assign_…` of its destination.
+/// The same conversions on all three arrays, to dense, csr and row_sparse, each by the `assign_…`
+/// of its destination.
 macro_rules! conversions {
     ($($array:ident $view:ident: $dense:ident $d:ident, $csr:ident $c:ident, $row_sparse:ident $r:ident;)*) => {
         $(impl<T: Element> $view<'_, T> {
@@ -330,7 +338,8 @@ macro_rules! conversions {
             ///
             /// # Errors
             ///
-            /// [`FormatError::TooLarge`] if the stored rows cannot be addressed, [`FormatError::OutOfMemory`].
+            /// [`FormatError::TooLarge`] if the stored rows cannot be addressed,
+            /// [`FormatError::OutOfMemory`].
             pub fn to_row_sparse(&self) -> Result<RowSparse<T>, FormatError> {
                 let mut array = RowSparse::default();
                 conversions!(@call $r array.$row_sparse(*self));
@@ -367,7 +376,8 @@ macro_rules! conversions {
             ///
             /// # Errors
             ///
-            /// [`FormatError::TooLarge`] if the stored rows cannot be addressed, [`FormatError::OutOfMemory`].
+            /// [`FormatError::TooLarge`] if the stored rows cannot be addressed,
+            /// [`FormatError::OutOfMemory`].
             pub fn to_row_sparse(&self) -> Result<RowSparse<T>, FormatError> {
                 self.view().to_row_sparse()
             }

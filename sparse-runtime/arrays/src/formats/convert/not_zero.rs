@@ -72,7 +72,8 @@ unsafe fn places<L: Lanes<f32>, T: Element>(elements: &[T; BLOCK]) -> u64 {
     places
 }
 
-/// Appends what is not zero of a block, whose first column is given: the ones of `places`, which are counted off.
+/// Appends what is not zero of a block, whose first column is given: the ones of `places`, which
+/// are counted off.
 #[inline(always)]
 fn append_block<I: ColumnId, T: Element>(
     parts: &mut CsrBuffers<I, T>,

@@ -59,7 +59,8 @@ fn compressed_files_are_decompressed_once() {
     assert_eq!(epoch(&mut batches, 1), first);
 }
 
-/// Rows that were left out are told in every epoch, and labels that one model has taken are checked for another.
+/// Rows that were left out are told in every epoch, and labels that one model has taken are checked
+/// for another.
 #[test]
 fn what_is_wrong_is_told_as_of_text() {
     let text = text(3000).replace("7 8:7 108:0.5\n", "7 8:x\n");

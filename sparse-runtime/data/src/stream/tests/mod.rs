@@ -315,7 +315,8 @@ fn epoch_len(batches: &mut StreamBatches<f32>) -> usize {
     n_rows
 }
 
-/// The last that is told is all of them, wherever lines are cut, and what a place that is gone to has passed over counts.
+/// The last that is told is all of them, wherever lines are cut, and what a place that is gone to
+/// has passed over counts.
 #[test]
 fn progress_is_told_in_bytes() {
     use std::sync::atomic::{AtomicU64, Ordering};

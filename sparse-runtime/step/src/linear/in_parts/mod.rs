@@ -1,9 +1,10 @@
 //! The step of a large batch on several threads, with the bits of one.
 //!
-//! Rows that wait for steps are settled, each by the thread whose it is; the products of rows of data go from thread to thread, each
-//! of which adds what comes of the rows that are its own, and row functions are run by the calling thread in order meanwhile; then each
-//! thread updates its rows. So a row of the parameter stays in the cache of one thread. Where threads do not [hand on](crate::row_parts::hand_on),
-//! each product is the work of one.
+//! Rows that wait for steps are settled, each by the thread whose it is; the products of rows of
+//! data go from thread to thread, each of which adds what comes of the rows that are its own, and
+//! row functions are run by the calling thread in order meanwhile; then each thread updates its
+//! rows. So a row of the parameter stays in the cache of one thread. Where threads do not
+//! [hand on](crate::row_parts::hand_on), each product is the work of one.
 
 mod sums;
 #[cfg(test)]
@@ -27,7 +28,8 @@ use sparse_core::element::{Factor, Float, Stored};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 
-/// As [`step`](super::step), of a batch whose extents were compared with those of the parameter. Threads hand products on if `hands_on`.
+/// As [`step`](super::step), of a batch whose extents were compared with those of the parameter.
+/// Threads hand products on if `hands_on`.
 pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
     (n_parts, hands_on): (usize, bool),
     x: CsrView<'_, V>,
@@ -127,7 +129,8 @@ pub(super) fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKin
     rows.finish();
 }
 
-/// Settles the rows that a batch reads, of `row_size` elements, each by the thread whose part it is of.
+/// Settles the rows that a batch reads, of `row_size` elements, each by the thread whose part it is
+/// of.
 pub(crate) fn settle<R: UpdateRule, T: Float, V: Stored, K: UpdateKind, A: Send>(
     x: CsrView<'_, V>,
     rows: &mut RowUpdater<'_, R, T, K>,
@@ -198,11 +201,13 @@ unsafe fn find_products<T: Float, V: Factor<T>>(
     });
 }
 
-/// A stage of the product of some rows of data with a parameter of one column; the last stage leaves the product.
+/// A stage of the product of some rows of data with a parameter of one column; the last stage
+/// leaves the product.
 ///
 /// # Safety
 ///
-/// The columns of the piece, which is of these rows, are rows of the parameter, which nobody writes.
+/// The columns of the piece, which is of these rows, are rows of the parameter, which nobody
+/// writes.
 #[inline(never)]
 unsafe fn add_sums<T: Float, V: Factor<T>>(
     rows: Range<usize>,
@@ -246,7 +251,8 @@ unsafe fn add_sums<T: Float, V: Factor<T>>(
 ///
 /// # Safety
 ///
-/// The columns of the piece, which is of these rows, are rows of the parameter, of `width.columns()` elements, which nobody writes.
+/// The columns of the piece, which is of these rows, are rows of the parameter, of
+/// `width.columns()` elements, which nobody writes.
 #[inline(never)]
 unsafe fn add_scores<T: Float, V: Factor<T>, W: Width>(
     rows: Range<usize>,
@@ -272,7 +278,8 @@ unsafe fn add_scores<T: Float, V: Factor<T>, W: Width>(
     });
 }
 
-/// Sums the gradients of the rows of one thread, given its entries of the rows of data, in the order of these.
+/// Sums the gradients of the rows of one thread, given its entries of the rows of data, in the
+/// order of these.
 #[inline(never)]
 fn accumulate<T: Float, V: Factor<T>, W: Width>(
     own: CsrView<'_, V>,

@@ -1,8 +1,10 @@
 //! The sums of one thread, for a parameter of one column: over its entries in their order, of any
 //! sample.
 //!
-//! A thread has about half of a row's entries, or fewer, and how many is chance: a loop over those of one row ends where the processor does not foresee
-//! it. So ids and terms are copied, whole vectors at a time, one row's behind those of the one before, and summed in one loop over many rows.
+//! A thread has about half of a row's entries, or fewer, and how many is chance: a loop over those
+//! of one row ends where the processor does not foresee it. So ids and terms are copied, whole
+//! vectors at a time, one row's behind those of the one before, and summed in one loop over many
+//! rows.
 
 use super::super::range_of;
 use crate::formats::{ColumnId, CsrView};
@@ -17,10 +19,12 @@ const TOGETHER: usize = 1024;
 /// Entries that are copied at once.
 const WIDE: usize = 16;
 
-/// Terms between asking for the slot of one and adding it. With 32 a batch takes longer, with 96 as long.
+/// Terms between asking for the slot of one and adding it. With 32 a batch takes longer, with 96 as
+/// long.
 const ASKED: usize = 64;
 
-/// Sums the gradients of the rows of one thread, given its entries of the rows of data, in the order of these, and a gradient for each row of data.
+/// Sums the gradients of the rows of one thread, given its entries of the rows of data, in the
+/// order of these, and a gradient for each row of data.
 ///
 /// # Safety
 ///
@@ -104,7 +108,8 @@ impl<'s, I: ColumnId> Waiting<'s, I> {
     ///
     /// # Safety
     ///
-    /// The sums are for as many rows as there are slots, of one element, and the ids are below their number.
+    /// The sums are for as many rows as there are slots, of one element, and the ids are below
+    /// their number.
     #[inline(always)]
     unsafe fn add(&mut self, count: usize) {
         let Waiting { ids, terms, len, sums, slots, are_far } = self;

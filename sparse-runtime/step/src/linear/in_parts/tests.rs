@@ -34,7 +34,8 @@ struct How {
     has_slots: bool,
 }
 
-/// Some steps on overlapping batches, of a parameter of `K` columns; the losses, the weights at the end, and whether these had slots.
+/// Some steps on overlapping batches, of a parameter of `K` columns; the losses, the weights at the
+/// end, and whether these had slots.
 fn steps<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>, const K: usize>(
     rule: &R,
     How { n_parts, hands_on, is_divided, has_slots }: How,

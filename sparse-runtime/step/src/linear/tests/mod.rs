@@ -28,7 +28,8 @@ fn data<T: Float>() -> Csr<T> {
     Csr::from_rows(COLUMNS, rows).unwrap()
 }
 
-/// A batch of one row, of fewer rows than are scored before they are summed, of a multiple of these, or of others.
+/// A batch of one row, of fewer rows than are scored before they are summed, of a multiple of
+/// these, or of others.
 fn batch<T: Float, V: Factor<T>>(x: &Csr<V>, number: usize) -> CsrView<'_, V> {
     let n_rows = [37, 16, 1, 48, 7][number % 5];
     let first = number * 3 % 20;
@@ -47,8 +48,9 @@ fn model<R: UpdateRule, T: Float>(rule: &R) -> Result<(Updater<R, T>, Table<T>)>
     Ok((Updater::new(rule.clone(), vec![spec])?, Table::from_values(1, &values)))
 }
 
-/// Steps by [`step`], or by loops whose sums have slots apart: the losses, the weights at the end, and whether there were slots beside.
-/// Somebody reads or writes all weights at times, and goes on with copies.
+/// Steps by [`step`], or by loops whose sums have slots apart: the losses, the weights at the end,
+/// and whether there were slots beside. Somebody reads or writes all weights at times, and goes on
+/// with copies.
 fn train<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>>(
     rule: &R,
     x: &Csr<V>,
@@ -125,7 +127,8 @@ fn slots_beside_weights_leave_the_bits() {
     hold(&Adam { learning_rate, lazy_update, ..Adam::default() }, false);
 }
 
-/// The sums of rows that came before the one at which it happened are there when a row function panics.
+/// The sums of rows that came before the one at which it happened are there when a row function
+/// panics.
 #[test]
 fn a_step_that_panics_leaves_no_sums() {
     let (rule, x) = (AdaGrad::default(), data::<f32>());

@@ -13,7 +13,8 @@ use crate::model::{InputView, Model};
 use crate::with_column_ids;
 use sparse_core::element::{Element, Stored, Unit};
 
-/// Room for two batches: one that is computed, and one that is copied meanwhile. Each grows to the largest that it has seen.
+/// Room for two batches: one that is computed, and one that is copied meanwhile. Each grows to the
+/// largest that it has seen.
 #[derive(Debug)]
 pub(super) struct Batches<T: GpuFloat> {
     blocks: [Block<T>; 2],
@@ -33,7 +34,8 @@ impl<T: GpuFloat> Batches<T> {
     ///
     /// # Errors
     ///
-    /// [`CudaError::OutOfMemory`], [`CudaError::PinnedOutOfMemory`], [`CudaError::Copy`]; there is none taken then.
+    /// [`CudaError::OutOfMemory`], [`CudaError::PinnedOutOfMemory`], [`CudaError::Copy`]; there is
+    /// none taken then.
     pub(super) fn take<M: Model<Element = T>>(
         &mut self,
         gpu: &Gpu,
@@ -61,7 +63,8 @@ impl<T: GpuFloat> Batches<T> {
         self.read(1 - self.current)
     }
 
-    /// Copies a batch, which kernels that are launched from now on read. One that was taken stays so.
+    /// Copies a batch, which kernels that are launched from now on read. One that was taken stays
+    /// so.
     ///
     /// # Errors
     ///

@@ -6,10 +6,12 @@ use crate::kernels::cuda::table::{GpuArray, GpuOperand};
 use crate::kernels::cuda::{CudaContext, GpuFloat, corrected};
 use sparse_core::inspect::PlanTable;
 
-/// How derivatives are corrected of a model that says [`CORRECTS_SCORES`](crate::model::Model::CORRECTS_SCORES).
+/// How derivatives are corrected of a model that says
+/// [`CORRECTS_SCORES`](crate::model::Model::CORRECTS_SCORES).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Corrected {
-    /// The parameter whose products with the rows of data the scores are made of: it has as many columns as a row has derivatives.
+    /// The parameter whose products with the rows of data the scores are made of: it has as many
+    /// columns as a row has derivatives.
     pub(super) parameter: usize,
     /// After which launch; `None` where that of the batch does it.
     after: Option<After>,
@@ -56,7 +58,8 @@ impl Corrected {
         self.after.is_some()
     }
 
-    /// Corrects derivatives that are there, by those that are kept of the samples of the batch. `None` where these are not of such rows.
+    /// Corrects derivatives that are there, by those that are kept of the samples of the batch.
+    /// `None` where these are not of such rows.
     pub(super) fn correct<T: GpuFloat>(
         &self,
         derivatives: &mut GpuArray<T>,

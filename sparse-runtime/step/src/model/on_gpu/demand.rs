@@ -6,7 +6,8 @@ use sparse_core::inspect::{Part, PlanTable};
 ///
 /// # Panics
 ///
-/// Then, with the name of the kernel, which is operator and storage types: an error of the compiler where the plan is a constant.
+/// Then, with the name of the kernel, which is operator and storage types: an error of the compiler
+/// where the plan is a constant.
 pub(super) const fn demand_kernels(plan: &PlanTable<'_>) {
     let mut at = 0;
     while at < plan.values.len() {

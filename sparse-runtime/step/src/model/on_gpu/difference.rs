@@ -7,7 +7,8 @@ use sparse_core::ir::Attributes;
 use sparse_core::operators::find;
 use sparse_core::storage::Storage;
 
-/// The difference of two gradients of one parameter, by the kernel of the operator; `None` where GPUs have none.
+/// The difference of two gradients of one parameter, by the kernel of the operator; `None` where
+/// GPUs have none.
 pub(super) fn difference<'w, T: GpuFloat>(
     gradient: CudaGradient<'w, T>,
     other: CudaGradient<'w, T>,

@@ -17,7 +17,8 @@ use sparse_core::operators::find;
 use sparse_core::shapes::place_of;
 use sparse_core::storage::Storage;
 
-/// The parameters whose gradient goes into their update: a sum over rows of the batch, each of which names rows of the parameter.
+/// The parameters whose gradient goes into their update: a sum over rows of the batch, each of
+/// which names rows of the parameter.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InPlace {
     /// What names rows; each is looked for once, whichever gradients are sums over it.
@@ -33,7 +34,8 @@ enum Source {
     Columns(Place),
     /// Ids.
     Ids {
-        /// One or several arrays of them, and whether those beyond the extent are the ends, or count on from the other end.
+        /// One or several arrays of them, and whether those beyond the extent are the ends, or
+        /// count on from the other end.
         lists: Vec<List>,
         /// A parameter whose rows they are.
         of: Place,
@@ -141,8 +143,8 @@ impl InPlace {
         found
     }
 
-    /// Gives what is read after all other launches slots of its own, from `first_slot` on, where the plan would write something else there.
-    /// Returns how many.
+    /// Gives what is read after all other launches slots of its own, from `first_slot` on, where
+    /// the plan would write something else there. Returns how many.
     pub(super) fn keep(
         &self,
         plan: &PlanTable<'_>,
@@ -170,7 +172,8 @@ impl InPlace {
         self.sums.iter().map(|sum| sum.gradient)
     }
 
-    /// Asks for the rows that the batch names, and for what sums over them read; nobody waits for their number.
+    /// Asks for the rows that the batch names, and for what sums over them read; nobody waits for
+    /// their number.
     ///
     /// # Errors
     ///
@@ -213,7 +216,8 @@ impl InPlace {
         }
     }
 
-    /// The gradient of a parameter that need not be made, when its operands and the rows of its source are there.
+    /// The gradient of a parameter that need not be made, when its operands and the rows of its
+    /// source are there.
     pub(super) fn sums_of<'w, T: GpuFloat>(
         &self,
         places: &[Place],
@@ -292,7 +296,8 @@ impl Source {
     }
 }
 
-/// What names the rows of all terms of a gradient, and what their right sides are multiplied by: several terms of ids, or one.
+/// What names the rows of all terms of a gradient, and what their right sides are multiplied by:
+/// several terms of ids, or one.
 fn source(terms: &[Term], parameter: Place) -> Option<(Source, Factors)> {
     match terms {
         [Term { names: Names::Columns(x), factors, .. }] => Some((Source::Columns(*x), *factors)),
@@ -335,7 +340,8 @@ struct Terms<'p> {
 }
 
 impl Terms<'_> {
-    /// Adds those that a value is the sum of, which so many others read. False where there is something else in it.
+    /// Adds those that a value is the sum of, which so many others read. False where there is
+    /// something else in it.
     fn add(&mut self, value: usize, n_readers: usize) -> bool {
         let of = &self.plan.values[value];
         let readers = self.plan.values.iter().filter(|other| is_operand(other, value)).count();

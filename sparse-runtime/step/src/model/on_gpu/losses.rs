@@ -19,7 +19,8 @@ pub(super) enum Term<'w, T: GpuFloat> {
 #[derive(Debug)]
 pub(super) struct Losses<T: GpuFloat> {
     copies: Option<Download<T>>,
-    /// What those that are copied are the sums of, term by term: a number, or where there is none, what is copied.
+    /// What those that are copied are the sums of, term by term: a number, or where there is none,
+    /// what is copied.
     terms: Vec<Option<f64>>,
     /// How many terms a loss has.
     n_terms: usize,
@@ -34,7 +35,8 @@ impl<T: GpuFloat> Losses<T> {
         Losses { copies: None, terms, n_terms, arrived: Vec::with_capacity(MOST) }
     }
 
-    /// Asks for the loss of a batch that is computed, and waits for none unless many were asked for.
+    /// Asks for the loss of a batch that is computed, and waits for none unless many were asked
+    /// for.
     ///
     /// # Errors
     ///

@@ -73,7 +73,10 @@ use step::Asked;
 /// use sparse_runtime::model::{Model, OnGpu};
 ///
 /// /// The loss of a batch, computed on the first GPU.
-/// fn loss<M: Model<Element: GpuFloat>>(model: &M, batch: &M::Batch<'_>) -> sparse_runtime::Result<f64> {
+/// fn loss<M: Model<Element: GpuFloat>>(
+///     model: &M,
+///     batch: &M::Batch<'_>,
+/// ) -> sparse_runtime::Result<f64> {
 ///     OnGpu::new(model, &Gpu::open(0)?)?.loss(batch)
 /// }
 /// ```

@@ -1,4 +1,5 @@
-//! Outputs on their way from a GPU to the host, and evaluations that are read when the next one was asked for.
+//! Outputs on their way from a GPU to the host, and evaluations that are read when the next one was
+//! asked for.
 
 use super::losses::{Losses, Term};
 use crate::device::cuda::{CudaError, Download, Gpu};
@@ -43,8 +44,9 @@ impl<T: GpuFloat> Outputs<T> {
         Outputs { dense, others, scores: self.scores.clone(), copies: None, asked }
     }
 
-    /// Asks for those of the batch that was computed. Dense ones go through pinned memory, and are there after [`wait`](Outputs::wait); how large others
-    /// are only the GPU knows, so that they are waited for.
+    /// Asks for those of the batch that was computed. Dense ones go through pinned memory, and are
+    /// there after [`wait`](Outputs::wait); how large others are only the GPU knows, so that they
+    /// are waited for.
     ///
     /// # Errors
     ///
@@ -162,7 +164,8 @@ impl<T: GpuFloat> Evaluations<T> {
         Ok(())
     }
 
-    /// Waits for the first: its loss, if it was asked for, and its outputs. `None` where none was begun.
+    /// Waits for the first: its loss, if it was asked for, and its outputs. `None` where none was
+    /// begun.
     ///
     /// # Errors
     ///

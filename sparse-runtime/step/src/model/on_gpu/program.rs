@@ -243,8 +243,8 @@ impl<T: GpuFloat> Program<T> {
     ///
     /// # Errors
     ///
-    /// [`ModelError::NotOnGpu`] of a value whose kernel does not take what its operands are; what fails on the GPU is said by the next
-    /// synchronisation.
+    /// [`ModelError::NotOnGpu`] of a value whose kernel does not take what its operands are; what
+    /// fails on the GPU is said by the next synchronisation.
     pub(super) fn run<M: Model<Element = T>>(
         &mut self,
         workspace: &mut Workspace<T>,
@@ -330,12 +330,14 @@ impl<T: GpuFloat> Program<T> {
         }
     }
 
-    /// The parameter whose derivatives of samples can be kept: what the scores of a row are the product with.
+    /// The parameter whose derivatives of samples can be kept: what the scores of a row are the
+    /// product with.
     pub(super) fn corrected(&self) -> Option<usize> {
         Some(self.corrected?.parameter)
     }
 
-    /// Asks for the rows that gradients which are not made are sums over; nobody waits for their number.
+    /// Asks for the rows that gradients which are not made are sums over; nobody waits for their
+    /// number.
     ///
     /// # Errors
     ///
@@ -348,7 +350,8 @@ impl<T: GpuFloat> Program<T> {
         self.in_place.ask_for_rows(workspace, context)
     }
 
-    /// The gradient of a parameter that need not be made, when its operands and the rows of the batch are there.
+    /// The gradient of a parameter that need not be made, when its operands and the rows of the
+    /// batch are there.
     pub(super) fn row_sums<'w>(
         &self,
         workspace: &'w Workspace<T>,

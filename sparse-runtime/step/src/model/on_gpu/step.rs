@@ -20,7 +20,8 @@ pub(super) struct Asked<'s, M: Model<Element: GpuFloat>> {
     pub(super) max_norm: Option<f64>,
     /// Whether outputs may come late.
     pub(super) is_late: bool,
-    /// A model whose gradients of the same batch, which were asked for, are taken from those of this one.
+    /// A model whose gradients of the same batch, which were asked for, are taken from those of
+    /// this one.
     pub(super) less: Option<&'s OnGpu<M>>,
 }
 
@@ -30,8 +31,9 @@ impl<M: Model<Element: GpuFloat>> Asked<'_, M> {
 }
 
 impl<M: Model<Element: GpuFloat>> OnGpu<M> {
-    /// Asks for a step on a batch that is copied for it, or on the one that was [taken](Model::take_batch). `meanwhile` is called once when the GPU
-    /// computes, before the host waits for a norm or for outputs.
+    /// Asks for a step on a batch that is copied for it, or on the one that was
+    /// [taken](Model::take_batch). `meanwhile` is called once when the GPU computes, before the
+    /// host waits for a norm or for outputs.
     pub(super) fn begin_step(
         &mut self,
         updater: &mut dyn UpdaterOnGpu<M::Element>,
@@ -117,8 +119,8 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         Ok(())
     }
 
-    /// Copies to the GPU what is not there of what the step reads, ahead of its launches, which a graph may have: parameters, and what rows of them wait
-    /// for.
+    /// Copies to the GPU what is not there of what the step reads, ahead of its launches, which a
+    /// graph may have: parameters, and what rows of them wait for.
     fn make_ready(&mut self, updater: &mut dyn UpdaterOnGpu<M::Element>) -> Result<()> {
         self.weights_to_gpu()?;
         let parameters = self.host.parameters();
@@ -131,7 +133,8 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         Ok(())
     }
 
-    /// Brings the rows that the batch reads up to date, as the model's [`PARAMETERS`](Model::PARAMETERS) say.
+    /// Brings the rows that the batch reads up to date, as the model's
+    /// [`PARAMETERS`](Model::PARAMETERS) say.
     fn settle_read(&mut self, updater: &mut dyn UpdaterOnGpu<M::Element>) -> Result<()> {
         let Workspace { batches, tables, .. } = &mut self.workspace;
         let gpu = self.context.gpu();
@@ -157,7 +160,8 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         Ok(())
     }
 
-    /// After all other launches, and before anything is updated, so that a step which lacks memory changes nothing.
+    /// After all other launches, and before anything is updated, so that a step which lacks memory
+    /// changes nothing.
     fn ask_for_rows(&mut self, in_place: bool) -> Result<(), CudaError> {
         match in_place {
             true => self.program.ask_for_rows(&mut self.workspace, &mut self.context),
@@ -231,8 +235,9 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
     }
 }
 
-/// What gradients are multiplied with, so that the norm of all their elements together is at most `max_norm`. The host waits for it. Gradients
-/// whose squares are beyond `f64` become 0: those on the host are made smaller first.
+/// What gradients are multiplied with, so that the norm of all their elements together is at most
+/// `max_norm`. The host waits for it. Gradients whose squares are beyond `f64` become 0: those on
+/// the host are made smaller first.
 fn factor_of_norm<'w, T: GpuFloat>(
     max_norm: f64,
     gradients: impl Iterator<Item = CudaGradient<'w, T>>,

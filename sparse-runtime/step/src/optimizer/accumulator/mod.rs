@@ -15,17 +15,19 @@ use std::marker::PhantomData;
 
 /// Sums the gradient of a `row_sparse` parameter over a batch.
 ///
-/// A table from row to slot (4 bytes a row, mapped by the system only where batches touch it), the list of
-/// rows touched, and one row of values a slot. Adding and clearing cost O(1). Nothing is allocated once
-/// the largest batch has been seen, but for a new map each time that 2³¹ rows were touched.
+/// A table from row to slot (4 bytes a row, mapped by the system only where batches touch it), the
+/// list of rows touched, and one row of values a slot. Adding and clearing cost O(1). Nothing is
+/// allocated once the largest batch has been seen, but for a new map each time that 2³¹ rows were
+/// touched.
 #[derive(Clone, Debug)]
 pub struct RowAccumulator {
-    /// Row → `first` + its slot where the batch has touched the row, else less than `first`: what earlier batches left there, so that
-    /// nobody goes back to take it away.
+    /// Row → `first` + its slot where the batch has touched the row, else less than `first`: what
+    /// earlier batches left there, so that nobody goes back to take it away.
     slots: Aligned<u32>,
     /// Grows by the number of slots from batch to batch. At least 1.
     first: u32,
-    /// The rows touched, in the order of their slots, at most `MOST_ROWS`. Invariant: each is below `slots.len()`.
+    /// The rows touched, in the order of their slots, at most `MOST_ROWS`. Invariant: each is below
+    /// `slots.len()`.
     rows: Vec<usize>,
     /// Invariant: `rows.len() * row_size` values.
     values: Vec<f64>,
@@ -33,15 +35,18 @@ pub struct RowAccumulator {
     row_size: usize,
 }
 
-/// Where the slots of rows are, one a row: those of a [`RowAccumulator`], or others that lie beside the weights.
+/// Where the slots of rows are, one a row: those of a [`RowAccumulator`], or others that lie beside
+/// the weights.
 ///
-/// Invariant: from `slots` on there is a `u32` for each of `n_rows` rows, `stride` bytes from row to row, which nobody has a reference to for `'a`.
+/// Invariant: from `slots` on there is a `u32` for each of `n_rows` rows, `stride` bytes from row
+/// to row, which nobody has a reference to for `'a`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slots<'a> {
     slots: *mut u8,
     stride: usize,
     n_rows: usize,
-    /// What stands for the first sum: rows that have none have less than this, or more than for all sums.
+    /// What stands for the first sum: rows that have none have less than this, or more than for all
+    /// sums.
     number: u32,
     rows: PhantomData<&'a mut [u32]>,
 }
@@ -56,7 +61,8 @@ impl Slots<'_> {
     ///
     /// # Safety
     ///
-    /// There is a `u32` for each of `n_rows` rows, `stride` bytes from row to row, which nobody has a reference to as long as these are used.
+    /// There is a `u32` for each of `n_rows` rows, `stride` bytes from row to row, which nobody has
+    /// a reference to as long as these are used.
     #[inline(always)]
     pub(crate) unsafe fn beside(first: *mut u8, stride: usize, n_rows: usize, number: u32) -> Self {
         Slots { slots: first, stride, n_rows, number, rows: PhantomData }
@@ -86,8 +92,9 @@ impl Slots<'_> {
         ids.iter().for_each(|id| prefetch_at(self.at(id.at()).cast_const()));
     }
 
-    /// The entries as they are, each of which asks for the slot of one of some rows ahead of its use, the last of them again where there are fewer; for
-    /// what is left where there are more, this asks at once. Of many at once most wait for each other.
+    /// The entries as they are, each of which asks for the slot of one of some rows ahead of its
+    /// use, the last of them again where there are fewer; for what is left where there are more,
+    /// this asks at once. Of many at once most wait for each other.
     #[inline(always)]
     pub(crate) fn prefetch_with<I: ColumnId, E: ExactSizeIterator>(
         self,
@@ -242,12 +249,14 @@ impl RowAccumulator {
         }
     }
 
-    /// Calls `add` with the sums of each id, zeros at the first touch of its row, and its value. O(ids · row size).
+    /// Calls `add` with the sums of each id, zeros at the first touch of its row, and its value.
+    /// O(ids · row size).
     ///
     /// # Safety
     ///
-    /// The ids are below `n_rows`, for as many rows there are `slots`, the same for all entries since the last [`clear`](Self::clear), there are no more
-    /// entries than their iterator says, and `row_size` is that of the sums: given again, so that the compiler may know it.
+    /// The ids are below `n_rows`, for as many rows there are `slots`, the same for all entries
+    /// since the last [`clear`](Self::clear), there are no more entries than their iterator says,
+    /// and `row_size` is that of the sums: given again, so that the compiler may know it.
     #[inline(always)]
     pub(crate) unsafe fn add_each<I: ColumnId, V: Copy>(
         &mut self,
@@ -256,8 +265,9 @@ impl RowAccumulator {
         row_size: usize,
         mut add: impl FnMut(&mut [f64], V),
     ) {
-        /// Elements of a row that are written as if it were new, whether it is or not: beyond the last row they mean nothing, and the number
-        /// stays what it was. Which rows are new is chance, and a processor that guesses waits for a cache line to learn that it was wrong.
+        /// Elements of a row that are written as if it were new, whether it is or not: beyond the
+        /// last row they mean nothing, and the number stays what it was. Which rows are new is
+        /// chance, and a processor that guesses waits for a cache line to learn that it was wrong.
         const FEW: usize = 4;
         debug_assert_eq!(row_size, self.row_size);
         debug_assert_eq!(slots.n_rows, self.n_rows);
@@ -317,7 +327,8 @@ impl RowAccumulator {
         self.slots = Aligned::new(0, self.n_rows);
     }
 
-    /// Lets go of the numbers that earlier batches left: once in so many rows touched that it counts for nothing.
+    /// Lets go of the numbers that earlier batches left: once in so many rows touched that it
+    /// counts for nothing.
     #[cold]
     #[inline(never)]
     fn start_again(&mut self) {

@@ -38,7 +38,8 @@ impl RowAccumulator {
     }
 }
 
-/// Sums that grow. Where they are is known here as well, in one place, so that the compiler keeps it in registers.
+/// Sums that grow. Where they are is known here as well, in one place, so that the compiler keeps
+/// it in registers.
 struct Sums<'a> {
     slots: *mut u32,
     rows: *mut usize,

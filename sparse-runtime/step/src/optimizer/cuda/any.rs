@@ -9,7 +9,8 @@ use crate::optimizer::Updater;
 use crate::parameter_memory::Table;
 use sparse_core::update_rules::UpdateRule;
 
-/// An updater of any rule, as a step on a GPU has it; the functions are those of [`Updater`] with the same names.
+/// An updater of any rule, as a step on a GPU has it; the functions are those of [`Updater`] with
+/// the same names.
 pub(crate) trait UpdaterOnGpu<T: GpuFloat> {
     /// Begins a step, if its rule can make one there.
     fn begin_step_on_gpu(&mut self) -> Result<()>;

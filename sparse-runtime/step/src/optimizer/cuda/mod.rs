@@ -1,7 +1,8 @@
 //! Updates of parameters on a GPU: one kernel a rule, made of its recurrence.
 //!
-//! Weights and states lie there in arrays of their own, and beside them what rows wait for. Which step it is, and at what rate, is the updater's
-//! business, as on the host; the states, and up to which step each row is settled, are the updater's again when the parameter comes back.
+//! Weights and states lie there in arrays of their own, and beside them what rows wait for. Which
+//! step it is, and at what rate, is the updater's business, as on the host; the states, and up to
+//! which step each row is settled, are the updater's again when the parameter comes back.
 
 mod any;
 mod norms;
@@ -63,7 +64,8 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
     ///
     /// # Errors
     ///
-    /// [`OptimizerError::NoRecurrence`]; [`OptimizerError::IdleStepsOnGpu`]; [`OptimizerError::WaitsTooLong`].
+    /// [`OptimizerError::NoRecurrence`]; [`OptimizerError::IdleStepsOnGpu`];
+    /// [`OptimizerError::WaitsTooLong`].
     pub fn check_for_gpu(&self) -> Result<()> {
         if R::RECURRENCE.is_none() {
             return Err(OptimizerError::NoRecurrence { rule: R::NAME }.into());
@@ -71,8 +73,9 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         self.check_waiting()
     }
 
-    /// Makes room for the states of a parameter on a GPU, for what rows wait for, and for a gradient of all rows where the mode makes one: what
-    /// applying its gradient would allocate or copy. So a step that lacks memory is refused before anything is updated.
+    /// Makes room for the states of a parameter on a GPU, for what rows wait for, and for a
+    /// gradient of all rows where the mode makes one: what applying its gradient would allocate or
+    /// copy. So a step that lacks memory is refused before anything is updated.
     ///
     /// # Errors
     ///
@@ -99,15 +102,17 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         Ok(())
     }
 
-    /// Applies the gradient of a parameter that is on a GPU, in the rule's mode: O(rows of the gradient); O(rows of the table) in mode
-    /// `Dense`, and where idle steps forget those before and the rate has changed.
+    /// Applies the gradient of a parameter that is on a GPU, in the rule's mode: O(rows of the
+    /// gradient); O(rows of the table) in mode `Dense`, and where idle steps forget those before
+    /// and the rate has changed.
     ///
     /// `host` is the parameter's table there, in which its states may be.
     ///
     /// # Errors
     ///
-    /// [`OptimizerError::NoSuchParameter`]; [`OptimizerError::GradientShape`] unless gradient and weights have the parameter's size;
-    /// [`OptimizerError::NoRecurrence`]; [`CudaError::OutOfMemory`] for the states.
+    /// [`OptimizerError::NoSuchParameter`]; [`OptimizerError::GradientShape`] unless gradient and
+    /// weights have the parameter's size; [`OptimizerError::NoRecurrence`];
+    /// [`CudaError::OutOfMemory`] for the states.
     pub fn apply_on_gpu(
         &mut self,
         parameter: usize,
@@ -168,7 +173,8 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         Ok(())
     }
 
-    /// The kernel of this step of a parameter, whose gradient has a shape and is multiplied by a factor; there is room for all it needs then.
+    /// The kernel of this step of a parameter, whose gradient has a shape and is multiplied by a
+    /// factor; there is room for all it needs then.
     fn kernel_on_gpu<'g>(
         &mut self,
         parameter: usize,
@@ -198,7 +204,8 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         Ok(StepKernel { words, norms, numbers: step.numbers(), factor, row_size, gpu })
     }
 
-    /// After a step of some rows: the others make it too, where it makes up for all before it and they have not made it yet.
+    /// After a step of some rows: the others make it too, where it makes up for all before it and
+    /// they have not made it yet.
     fn settle_on_gpu(
         &self,
         parameter: usize,
@@ -216,7 +223,8 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         Ok(())
     }
 
-    /// Copies the states of a parameter to where its weights are: zeros where it has none yet, nothing where the rule uses none.
+    /// Copies the states of a parameter to where its weights are: zeros where it has none yet,
+    /// nothing where the rule uses none.
     fn states_to_gpu(
         &self,
         parameter: usize,
@@ -244,14 +252,16 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         Ok(())
     }
 
-    /// Takes the states of a parameter back from a GPU, where rows may wait for steps that they missed: they are those that
-    /// [`states`](Updater::states) gives, and the next step there begins with; a [`flush`](Updater::flush) brings rows up to date. O(values).
+    /// Takes the states of a parameter back from a GPU, where rows may wait for steps that they
+    /// missed: they are those that [`states`](Updater::states) gives, and the next step there
+    /// begins with; a [`flush`](Updater::flush) brings rows up to date. O(values).
     ///
     /// `host` is the parameter's table on the host, whose states they become if they lie there.
     ///
     /// # Errors
     ///
-    /// [`OptimizerError::NoSuchParameter`]; [`OptimizerError::ValueCount`] unless both tables have the parameter's size; what failed on the GPU.
+    /// [`OptimizerError::NoSuchParameter`]; [`OptimizerError::ValueCount`] unless both tables have
+    /// the parameter's size; what failed on the GPU.
     pub fn states_from_gpu(
         &mut self,
         parameter: usize,

@@ -21,7 +21,8 @@ const AGAIN: u64 = 1 << 63;
 #[derive(Debug)]
 pub(crate) struct CudaSamples<T: GpuFloat> {
     usage: Usage,
-    /// The derivatives of each updater that makes steps with this model, those of the last step first.
+    /// The derivatives of each updater that makes steps with this model, those of the last step
+    /// first.
     kept: Vec<Kept<T>>,
     /// The number of each row's sample, with [`AGAIN`].
     ids: CudaBuffer<u64>,
@@ -55,7 +56,8 @@ impl<T: GpuFloat> Default for CudaSamples<T> {
     }
 }
 
-/// What a kernel reads and writes of samples, as `samples.cuh` has it; nothing where no derivatives are kept.
+/// What a kernel reads and writes of samples, as `samples.cuh` has it; nothing where no derivatives
+/// are kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeptRows<'a, T: GpuFloat> {
     usage: Usage,
@@ -71,7 +73,8 @@ impl<T: GpuFloat> Default for KeptRows<'_, T> {
 }
 
 impl<T: GpuFloat> KeptRows<'_, T> {
-    /// Whether they are those of so many rows, each with so many derivatives of a sample that there is.
+    /// Whether they are those of so many rows, each with so many derivatives of a sample that there
+    /// is.
     pub(crate) fn are_of(&self, n_rows: usize, columns: usize) -> bool {
         let whole = columns > 0 && self.derivatives.len().is_multiple_of(columns);
         self.usage == Usage::Nothing || self.ids.len() == n_rows && whole
@@ -128,8 +131,8 @@ impl<T: GpuFloat> CudaSamples<T> {
         self.usage = Usage::Nothing;
     }
 
-    /// The samples of the rows of the next batch, each but its first row marked where derivatives are exchanged: rows that come in any order must not
-    /// exchange those of one sample.
+    /// The samples of the rows of the next batch, each but its first row marked where derivatives
+    /// are exchanged: rows that come in any order must not exchange those of one sample.
     fn mark(&mut self, ids: &[usize], n_samples: usize) -> &[u64] {
         self.marked.clear();
         self.marked.extend(ids.iter().map(|id| *id as u64));
@@ -148,8 +151,8 @@ impl<T: GpuFloat> CudaSamples<T> {
 }
 
 impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
-    /// Copies to a GPU what the next step does with derivatives of samples, which have `columns` numbers each: those that are kept, unless they are
-    /// there.
+    /// Copies to a GPU what the next step does with derivatives of samples, which have `columns`
+    /// numbers each: those that are kept, unless they are there.
     ///
     /// # Errors
     ///

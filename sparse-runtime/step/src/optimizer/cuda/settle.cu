@@ -1,13 +1,18 @@
-// Rows that wait for steps without a gradient, brought up to date. Words: REAL; STATES, how many a weight carries, or 0 where the rule uses none;
-// NAMED, how many names its formulas have for them; NUMBERS, of how many a map of steps consists; IDLE, statements that change `w` by the numbers
-// `map`, and `state`; ID, of ids; LANES, a power of two up to 32, the lanes that have a row; LEVELS, and FAN, as follows.
+// Rows that wait for steps without a gradient, brought up to date. Words: REAL; STATES, how many a
+// weight carries, or 0 where the rule uses none; NAMED, how many names its formulas have for them;
+// NUMBERS, of how many a map of steps consists; IDLE, statements that change `w` by the numbers
+// `map`, and `state`; ID, of ids; LANES, a power of two up to 32, the lanes that have a row;
+// LEVELS, and FAN, as follows.
 //
-// `last` has for each row up to which step it is settled: 0 for one that no step has touched, which is settled up to the step that counting begins
-// with, else 1 more than the steps since. `now` is that of a row which is up to date, so that steps 0 to now - 2 were made since.
+// `last` has for each row up to which step it is settled: 0 for one that no step has touched, which
+// is settled up to the step that counting begins with, else 1 more than the steps since. `now` is
+// that of a row which is up to date, so that steps 0 to now - 2 were made since.
 //
-// The maps of these are products: level 0 has one for each step, of it and those after it to the end of its block of FAN steps, or of all; the level
-// above the same of the products of whole blocks, and so on. `tails` have for each level above the first what is left after its last block. Level 0 has
-// room for `room` maps, and each of the LEVELS - 1 others for a FANth of those of the level below.
+// The maps of these are products: level 0 has one for each step, of it and those after it to the
+// end of its block of FAN steps, or of all; the level above the same of the products of whole
+// blocks, and so on. `tails` have for each level above the first what is left after its last block.
+// Level 0 has room for `room` maps, and each of the LEVELS - 1 others for a FANth of those of the
+// level below.
 
 __device__ inline void idle_steps(f64 &w, f64 *state, const f64 *map, const rule_step &step) { IDLE }
 
@@ -47,8 +52,10 @@ __device__ inline void settle_row(u64 row, u32 before, u64 now, const f64 *maps,
     }
 }
 
-// The rows that `ids` name, as often as they do, or all where there are none; as many as `n_ids` says where it is given. Ids beyond the table name
-// no row. Each row is settled by the group that comes first, and noted to be settled up to `mark`, which is `now` or, of one that is updated then, 1 more.
+// The rows that `ids` name, as often as they do, or all where there are none; as many as `n_ids`
+// says where it is given. Ids beyond the table name no row. Each row is settled by the group that
+// comes first, and noted to be settled up to `mark`, which is `now` or, of one that is updated
+// then, 1 more.
 extern "C" __global__ void settle_rows(const ID *__restrict__ ids, const u32 *__restrict__ n_ids, u32 *__restrict__ last, u64 now,
                                        u64 mark, const f64 *__restrict__ maps, u64 room, map_tails tails, rule_step step,
                                        REAL *__restrict__ weights, REAL *__restrict__ states, u64 row_size, u64 n_rows, u64 n) {

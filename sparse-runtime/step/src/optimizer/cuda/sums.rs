@@ -15,7 +15,8 @@ use sparse_core::element::Unit as Ones;
 use sparse_core::storage::ElementType;
 use sparse_core::update_rules::{Adam, LazyUpdate, Recurrence, Sgd, Svrg, UpdateRule};
 
-/// A gradient that is not made: a row for each that the batch names, by the columns of a csr or by ids.
+/// A gradient that is not made: a row for each that the batch names, by the columns of a csr or by
+/// ids.
 pub(crate) struct RowSums<'a, T: GpuFloat> {
     /// Which rows are named, and where.
     pub(crate) occurrences: &'a Occurrences,
@@ -31,9 +32,11 @@ pub(crate) enum Summed<'a, T: GpuFloat> {
         values: StoredValues<'a, T>,
         /// For each row of a csr what its values are multiplied by, unless that is 1.
         shares: CudaSlice<'a, f64>,
-        /// The row of the right sides that each entry of a csr has; nothing of ids, which are as many as the rows.
+        /// The row of the right sides that each entry of a csr has; nothing of ids, which are as
+        /// many as the rows.
         rows: CudaSlice<'a, u32>,
-        /// The right sides, at most [`MOST_SIDES`], of which the rows are counted on from one to the next, with how many rows each has.
+        /// The right sides, at most [`MOST_SIDES`], of which the rows are counted on from one to
+        /// the next, with how many rows each has.
         right: Vec<(CudaSlice<'a, T>, usize)>,
     },
     /// Slopes of the interactions of the rows of a csr.
@@ -73,14 +76,17 @@ impl<T: GpuFloat> StoredValues<'_, T> {
 }
 
 impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
-    /// Whether [`apply_sums_on_gpu`](Updater::apply_sums_on_gpu) has a kernel for the rule and its mode: not for one with a state of
-    /// whole rows, whose step needs the gradient of a row twice, nor where all rows make each step.
+    /// Whether [`apply_sums_on_gpu`](Updater::apply_sums_on_gpu) has a kernel for the rule and its
+    /// mode: not for one with a state of whole rows, whose step needs the gradient of a row twice,
+    /// nor where all rows make each step.
     pub(crate) fn takes_sums_on_gpu(&self) -> bool {
         self.mode != LazyUpdate::Dense && R::RECURRENCE.is_some_and(|rule| rule.row.is_none())
     }
 
-    /// Applies a gradient that is not made, where [`takes_sums_on_gpu`](Updater::takes_sums_on_gpu): otherwise as
-    /// [`apply_on_gpu`](Updater::apply_on_gpu), with the same bits, but for those of a sum over several right sides, which is one sum.
+    /// Applies a gradient that is not made, where
+    /// [`takes_sums_on_gpu`](Updater::takes_sums_on_gpu): otherwise as
+    /// [`apply_on_gpu`](Updater::apply_on_gpu), with the same bits, but for those of a sum over
+    /// several right sides, which is one sum.
     ///
     /// # Errors
     ///

@@ -29,7 +29,9 @@ pub struct CudaTable<T: GpuFloat> {
 pub(super) struct Beside<T: GpuFloat> {
     /// Whose it is; nobody's where it has been taken back.
     pub(super) owner: Option<Owner>,
-    /// Block after block, in the order of [`StateBlock::values`](sparse_core::update_rules::StateBlock::values); none where no rule has asked for them.
+    /// Block after block, in the order of
+    /// [`StateBlock::values`](sparse_core::update_rules::StateBlock::values); none where no rule
+    /// has asked for them.
     pub(super) states: CudaBuffer<T>,
     /// The step that all rows have made, of a rule whose idle steps forget those before.
     pub(super) settled: Option<[f64; MOST_NUMBERS]>,
@@ -81,7 +83,8 @@ impl<T: GpuFloat> CudaTable<T> {
         CudaTable { beside: self.beside.copy(gpu), parked: parked.collect(), ..copy }
     }
 
-    /// Makes what an updater has beside the weights that of the next step. False where it has nothing.
+    /// Makes what an updater has beside the weights that of the next step. False where it has
+    /// nothing.
     pub(super) fn turn_to(&mut self, tenant: &Tenant) -> bool {
         if self.beside.is_of(tenant) {
             return true;

@@ -1,5 +1,6 @@
-// The end of a step that depends on norms of a whole parameter. Words: REAL; STATES, how many a weight carries; DIRECTION, statements that make
-// `direction` of a weight `w` and `state`; RATE, statements that make `rate` of `weight_norm` and `direction_norm`.
+// The end of a step that depends on norms of a whole parameter. Words: REAL; STATES, how many a
+// weight carries; DIRECTION, statements that make `direction` of a weight `w` and `state`; RATE,
+// statements that make `rate` of `weight_norm` and `direction_norm`.
 
 __device__ inline REAL direction_of(REAL w, const REAL *states, u64 at, const rule_step &step) {
     REAL state[STATES], direction;
@@ -9,7 +10,8 @@ __device__ inline REAL direction_of(REAL w, const REAL *states, u64 at, const ru
     return direction;
 }
 
-// The squares of the weights and of their directions, summed by groups of 32 lanes: two numbers a group, in `sums`.
+// The squares of the weights and of their directions, summed by groups of 32 lanes: two numbers a
+// group, in `sums`.
 extern "C" __global__ void squares(rule_step step, const REAL *__restrict__ weights, const REAL *__restrict__ states, f64 *__restrict__ sums, u64 n) {
     u64 group = thread_id() / 32, threads = (u64)gridDim.x * blockDim.x;
     f64 of_weights = 0, of_directions = 0;

@@ -1,8 +1,10 @@
-// A step of an update rule whose gradient is that of the interactions of a factorization machine, which is not made: a slope of
-// `pairwise_interaction.cuh` goes into the recurrence of `update.cuh`.
+// A step of an update rule whose gradient is that of the interactions of a factorization machine,
+// which is not made: a slope of `pairwise_interaction.cuh` goes into the recurrence of
+// `update.cuh`.
 
-// A thread has a weight of a row that is a column which occurs, of the numbers `columns`. `runs`, `entries` and `rows` are as of a product;
-// `sums` are those of the term. How many columns occur the host does not know: there are threads for as many as can.
+// A thread has a weight of a row that is a column which occurs, of the numbers `columns`. `runs`,
+// `entries` and `rows` are as of a product; `sums` are those of the term. How many columns occur
+// the host does not know: there are threads for as many as can.
 extern "C" __global__ void update_of_factors(const u32 *__restrict__ runs, const u32 *__restrict__ entries,
                                              const u32 *__restrict__ rows, const u64 *__restrict__ columns, const u32 *__restrict__ n_runs,
                                              const VALUE *__restrict__ values, const REAL *__restrict__ grad,

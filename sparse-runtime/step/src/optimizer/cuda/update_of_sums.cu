@@ -1,5 +1,6 @@
-// A step of an update rule whose gradient is a sum over rows of the batch that name rows of the parameter, and is not made: the sums of
-// `dot.cuh` go into the recurrence of `update.cuh`. Words: theirs; SIDES, how many right sides there are.
+// A step of an update rule whose gradient is a sum over rows of the batch that name rows of the
+// parameter, and is not made: the sums of `dot.cuh` go into the recurrence of `update.cuh`. Words:
+// theirs; SIDES, how many right sides there are.
 
 // Where a row of right sides begins.
 __device__ inline const REAL *row_of(const sides &right, u64 row, u64 row_step) {
@@ -14,9 +15,10 @@ __device__ inline const REAL *row_of(const sides &right, u64 row, u64 row_step) 
     return (const REAL *)side + (row - before) * row_step;
 }
 
-// A group has a row of weights that is named, of the numbers `named`: a tile of LANES * STEPS of its weights. `runs`, `entries` and `rows` are
-// as of a product, or of ids, of which each is an entry and a row; `shares` as of `add_run`. How many rows are named the host does not know:
-// there are groups for as many as can be.
+// A group has a row of weights that is named, of the numbers `named`: a tile of LANES * STEPS of
+// its weights. `runs`, `entries` and `rows` are as of a product, or of ids, of which each is an
+// entry and a row; `shares` as of `add_run`. How many rows are named the host does not know: there
+// are groups for as many as can be.
 extern "C" __global__ void update_of_sums(const u32 *__restrict__ runs, const u32 *__restrict__ entries, const u32 *__restrict__ rows,
                                           const u64 *__restrict__ named, const u32 *__restrict__ n_runs,
                                           const VALUE *__restrict__ values, const f64 *__restrict__ shares, sides right, rule_step step,

@@ -150,8 +150,8 @@ impl NamedRows<'_> {
 }
 
 impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
-    /// Refuses a rule by which rows wait, of which there are no formulas to catch up with, and rows that have waited longer than steps are counted
-    /// here.
+    /// Refuses a rule by which rows wait, of which there are no formulas to catch up with, and rows
+    /// that have waited longer than steps are counted here.
     pub(super) fn check_waiting(&self) -> Result<()> {
         for record in (0..self.parameters.len()).filter(|at| self.waits(*at)) {
             if !R::CATCHES_UP_ON_GPU {
@@ -176,8 +176,8 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
                 .is_some_and(|record| record.lazy && self.groups[record.group].active)
     }
 
-    /// Makes a GPU know of each row up to which step it is settled, and of the steps that it may have missed. O(1) a step, and O(values) where 2²⁰ were
-    /// made since a flush.
+    /// Makes a GPU know of each row up to which step it is settled, and of the steps that it may
+    /// have missed. O(1) a step, and O(values) where 2²⁰ were made since a flush.
     pub(super) fn waiting_to_gpu(
         &mut self,
         parameter: usize,
@@ -249,7 +249,8 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         Ok(())
     }
 
-    /// Brings rows up to date before they are read. There is [room](Updater::make_room_on_gpu) for all that it takes, as of a step that was begun.
+    /// Brings rows up to date before they are read. There is [room](Updater::make_room_on_gpu) for
+    /// all that it takes, as of a step that was begun.
     ///
     /// # Errors
     ///

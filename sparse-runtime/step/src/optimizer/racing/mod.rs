@@ -1,8 +1,9 @@
 //! Hogwild: table rows that several threads read and update at once, without locks.
 //!
-//! Every access to what threads share is a relaxed atomic load or store of one number, which compiles to a plain move. So no thread sees
-//! half a number, and what another one adds meanwhile may be lost. Rows that most rows of data name would go from cache to cache with
-//! every step: each thread may keep copies of those, whose changes are added up now and then.
+//! Every access to what threads share is a relaxed atomic load or store of one number, which
+//! compiles to a plain move. So no thread sees half a number, and what another one adds meanwhile
+//! may be lost. Rows that most rows of data name would go from cache to cache with every step: each
+//! thread may keep copies of those, whose changes are added up now and then.
 
 use super::error::OptimizerError;
 use super::hot_rows::{HotRows, HotSlots};
@@ -24,7 +25,8 @@ use std::marker::PhantomData;
 use std::slice;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Why threads cannot share the weights and states of a rule, where they cannot; with copies of rows, if `copies`.
+/// Why threads cannot share the weights and states of a rule, where they cannot; with copies of
+/// rows, if `copies`.
 pub(crate) fn why_not_racing<R: UpdateRule, T: Float>(
     rule: &R,
     copies: bool,
@@ -65,7 +67,8 @@ struct Layout {
 }
 
 impl Layout {
-    /// Of a table of rows of `row_size` elements: with the states of rule `R` beside them, or weights alone.
+    /// Of a table of rows of `row_size` elements: with the states of rule `R` beside them, or
+    /// weights alone.
     #[inline(always)]
     const fn of<R: UpdateRule, T: Float>(row_size: usize, has_states: bool) -> Layout {
         if has_states {
@@ -82,7 +85,8 @@ impl Layout {
         self.row_size * (1 + self.n_numbers)
     }
 
-    /// Whether rows are the [numbers](Self::get) of the first, then those of the second, and so on, all of them accumulators.
+    /// Whether rows are the [numbers](Self::get) of the first, then those of the second, and so on,
+    /// all of them accumulators.
     fn is_run_of<T: Float>(self) -> bool {
         let size = size_of::<T::Accumulator>();
         size_of::<T>() == size && self.stride == self.numbers_of_row() * size
@@ -92,7 +96,8 @@ impl Layout {
     ///
     /// # Safety
     ///
-    /// A row lies there as this says, with such a number, and other threads access it by [`load`] and [`store`] only.
+    /// A row lies there as this says, with such a number, and other threads access it by [`load`]
+    /// and [`store`] only.
     unsafe fn get<T: Float>(self, row: *mut u8, number: usize) -> T::Accumulator {
         // SAFETY: promised by the caller.
         unsafe {
@@ -121,7 +126,8 @@ impl Layout {
     }
 }
 
-/// What threads share: a table, which is theirs alone, and what their copies of rows and of dense parameters have come to.
+/// What threads share: a table, which is theirs alone, and what their copies of rows and of dense
+/// parameters have come to.
 ///
 /// Invariant: the rows of `table` lie from `first` on, as `layout` says; `hot` are rows of it.
 pub(crate) struct Shared<T: Float> {
@@ -146,8 +152,9 @@ struct Merged<T: Float> {
 }
 
 impl<T: Float> Shared<T> {
-    /// A table for the threads of an epoch, given by the updater that keeps its states there, and the present values of the model's parameters
-    /// with dense gradients. O(numbers of the hot rows), in the first epoch O(values).
+    /// A table for the threads of an epoch, given by the updater that keeps its states there, and
+    /// the present values of the model's parameters with dense gradients. O(numbers of the hot
+    /// rows), in the first epoch O(values).
     pub(crate) fn new<R: UpdateRule, M: Model<Element = T>>(
         updater: &Updater<R, T>,
         parameter: usize,
@@ -177,7 +184,8 @@ impl<T: Float> Shared<T> {
         Shared { table, first, layout, hot, merged: Mutex::new(merged) }
     }
 
-    /// The table with what the threads made of it, and the hot rows for the next epoch; the model gets what they made of its dense parameters.
+    /// The table with what the threads made of it, and the hot rows for the next epoch; the model
+    /// gets what they made of its dense parameters.
     pub(crate) fn end<M: Model<Element = T>>(self, model: &mut M) -> (Table<T>, HotRows) {
         let merged = self.merged.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut dense = merged.dense.iter();
@@ -197,8 +205,9 @@ impl<T: Float> Shared<T> {
     }
 }
 
-/// Writes the [implied](Step::implied_state) states of weights that have none yet: changes from them add up, while each of several threads would make
-/// them by itself. A weight has a state of so many numbers.
+/// Writes the [implied](Step::implied_state) states of weights that have none yet: changes from
+/// them add up, while each of several threads would make them by itself. A weight has a state of so
+/// many numbers.
 fn imply_states<R: UpdateRule, T: Float>(
     step: &StepOf<R, T>,
     (weights, states): (&mut [T::Accumulator], &mut [T::Accumulator]),
@@ -231,7 +240,8 @@ pub(crate) struct Racer<T: Float> {
     shared: Arc<Shared<T>>,
     own: Aligned<u64>,
     ahead: PlacesAhead,
-    /// What the copies were when they were last merged: of hot rows, and of parameters with dense gradients.
+    /// What the copies were when they were last merged: of hot rows, and of parameters with dense
+    /// gradients.
     hot_before: Vec<T::Accumulator>,
     dense_before: Vec<T>,
 }
@@ -267,9 +277,10 @@ impl<T: Float> Racer<T> {
         !self.hot_before.is_empty() || !self.dense_before.is_empty()
     }
 
-    /// Adds what this thread has changed in its copies to what all have come to, and copies that. Waits for a thread that is at it: copies that
-    /// are not merged grow old, and the changes of all threads would be added up as if each had been the only one. O(numbers of hot
-    /// rows and of parameters with dense gradients).
+    /// Adds what this thread has changed in its copies to what all have come to, and copies that.
+    /// Waits for a thread that is at it: copies that are not merged grow old, and the changes of
+    /// all threads would be added up as if each had been the only one. O(numbers of hot rows and of
+    /// parameters with dense gradients).
     pub(crate) fn merge<M: Model<Element = T>>(&mut self, model: &mut M) {
         let shared = &*self.shared;
         let mut merged = shared.merged.lock().unwrap_or_else(PoisonError::into_inner);
@@ -306,7 +317,8 @@ impl<T: Float> Racer<T> {
     }
 }
 
-/// Adds what a number has changed since it was merged `before` to what all have come to, and gives that.
+/// Adds what a number has changed since it was merged `before` to what all have come to, and gives
+/// that.
 #[inline(always)]
 fn add_change<F: Float>(own: F, merged: &mut F, before: &mut F) -> F {
     *merged += own - *before;
@@ -399,8 +411,9 @@ impl<'a, R: UpdateRule, T: Float> RacingRows<'a, R, T> {
         self.shared.hot.n_slots() > 0
     }
 
-    /// The rows for an innermost loop, of a size that the compiler may know, which knows as well whether the rule [only adds](Self::is_plain)
-    /// and whether there are [copies](Self::has_copies); and memory for the places that it has looked up.
+    /// The rows for an innermost loop, of a size that the compiler may know, which knows as well
+    /// whether the rule [only adds](Self::is_plain) and whether there are
+    /// [copies](Self::has_copies); and memory for the places that it has looked up.
     ///
     /// # Panics
     ///

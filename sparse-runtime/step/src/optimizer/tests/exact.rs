@@ -45,8 +45,8 @@ fn settings() -> Vec<Vec<(&'static str, f64)>> {
     settings
 }
 
-/// The rule with a setting, or `None` where something is to be set that it does not have. Of the two names of an L2 penalty a
-/// rule has one.
+/// The rule with a setting, or `None` where something is to be set that it does not have. Of the
+/// two names of an L2 penalty a rule has one.
 fn with_setting<R: UpdateRule>(rule: &R, setting: &[(&'static str, f64)]) -> Option<R> {
     let mut rule = rule.clone();
     let mut has_l2 = false;
@@ -132,7 +132,8 @@ fn exact_is_dense_by_every_rule() {
     }
 }
 
-/// As small as ε, so that the root does not say alone how far a step goes; also where rows are caught up with in pieces.
+/// As small as ε, so that the root does not say alone how far a step goes; also where rows are
+/// caught up with in pieces.
 #[test]
 fn n16_adam_is_dense_by_default_where_gradients_vanish() {
     let small = gradients(13, 1500, 0.02);

@@ -1,4 +1,5 @@
-//! Weights that were there before the first step, under a rule whose weights follow from their states.
+//! Weights that were there before the first step, under a rule whose weights follow from their
+//! states.
 
 use crate::error::Result;
 use crate::optimizer::{ParameterSpec, Updater};
@@ -38,7 +39,8 @@ fn gradient(row: usize) -> f32 {
     (row as f32 * 0.7).cos()
 }
 
-/// Groups of rows are updated as vectors where the processor has them; each gets the bits of a step by itself.
+/// Groups of rows are updated as vectors where the processor has them; each gets the bits of a step
+/// by itself.
 #[test]
 fn n2_batches_start_from_the_states_that_give_the_weights() {
     const N_ROWS: usize = 90;

@@ -147,7 +147,8 @@ fn n15_norms_are_those_of_all_weights_whatever_wrote_them() -> Result<()> {
     Ok(())
 }
 
-/// After each flush of rows that wait, a table knows what is in use, and norms look at nothing else.
+/// After each flush of rows that wait, a table knows what is in use, and norms look at nothing
+/// else.
 #[test]
 fn n15_rows_that_wait_for_steps_are_those_in_use() -> Result<()> {
     let known = |table: &Table<f64>| {

@@ -37,7 +37,8 @@ fn append_as<T: Float, const N: usize>(
     places.iter_mut().zip(values).for_each(|(place, value)| *place = bytes_of(*value));
 }
 
-/// The values that [`append`] wrote, as an iterator in `$body`; bytes after the last whole one are left out.
+/// The values that [`append`] wrote, as an iterator in `$body`; bytes after the last whole one are
+/// left out.
 macro_rules! values_in {
     ($T:ty, $bytes:expr, |$values:ident| $body:expr) => {{
         macro_rules! of_type {
@@ -94,8 +95,8 @@ pub(crate) fn encode<T: Float>(
     Ok(())
 }
 
-/// Reads `count` values of type `T` and hands them to `take`, one by one, with the bytes of each piece to
-/// `look` before.
+/// Reads `count` values of type `T` and hands them to `take`, one by one, with the bytes of each
+/// piece to `look` before.
 pub(crate) fn decode<T: Float>(
     reader: &mut impl Read,
     count: usize,
@@ -115,7 +116,8 @@ pub(crate) fn decode<T: Float>(
     Ok(())
 }
 
-/// Hands all that is left to read to `look`, in pieces of a few kilobytes, all but the last of them whole words.
+/// Hands all that is left to read to `look`, in pieces of a few kilobytes, all but the last of them
+/// whole words.
 pub(super) fn visit(reader: &mut impl Read, mut look: impl FnMut(&[u8])) -> io::Result<()> {
     let mut buffer = vec![0; 4 * PIECE];
     loop {
@@ -137,8 +139,8 @@ pub(super) fn visit(reader: &mut impl Read, mut look: impl FnMut(&[u8])) -> io::
 
 /// A checksum of values: against damage, not against malice.
 ///
-/// Over the bytes as little-endian words of 32 bits: `h ← rotate((h ⊕ word) · p, 29)`, which is a bijection of `h`
-/// for each word, so that any one damaged word changes the sum.
+/// Over the bytes as little-endian words of 32 bits: `h ← rotate((h ⊕ word) · p, 29)`, which is a
+/// bijection of `h` for each word, so that any one damaged word changes the sum.
 #[derive(Clone, Copy)]
 pub(super) struct Checksum(u64);
 

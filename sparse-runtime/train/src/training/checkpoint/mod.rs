@@ -219,8 +219,9 @@ fn load_open<M: Model>(
     Ok(())
 }
 
-/// Copies the parameters that two models have in common, by name: [`load_with`] without a file, with
-/// [`WARM_START`](LoadOptions::WARM_START). The parameters of `from` must be up to date, as for [`save`].
+/// Copies the parameters that two models have in common, by name: [`load_with`] without a file,
+/// with [`WARM_START`](LoadOptions::WARM_START). The parameters of `from` must be up to date, as
+/// for [`save`].
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! The tensors of a run in a file: what does not depend on the rule, nor on the model but for its element type, and is compiled once.
+//! The tensors of a run in a file: what does not depend on the rule, nor on the model but for its
+//! element type, and is compiled once.
 
 use super::bytes::{self, decode};
 use super::error::CheckpointError;

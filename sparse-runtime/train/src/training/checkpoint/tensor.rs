@@ -10,7 +10,8 @@ use std::io;
 /// Takes a piece of the bytes of a tensor.
 pub(in crate::training) type Take<'t> = &'t mut dyn FnMut(&[u8]) -> io::Result<()>;
 
-/// A tensor whose bytes are made piece by piece, each time they are needed: once for the checksum, once for the file.
+/// A tensor whose bytes are made piece by piece, each time they are needed: once for the checksum,
+/// once for the file.
 pub(super) struct Tensor<'a> {
     pub(super) name: String,
     pub(super) dtype: Dtype,
@@ -19,7 +20,8 @@ pub(super) struct Tensor<'a> {
 }
 
 impl<'a> Tensor<'a> {
-    /// With bytes, as many as `shape` and `dtype` say, from a function that gives the same ones at every call.
+    /// With bytes, as many as `shape` and `dtype` say, from a function that gives the same ones at
+    /// every call.
     pub(super) fn new(
         name: String,
         dtype: Dtype,

@@ -91,8 +91,8 @@ fn what_was_saved_is_loaded_to_the_bit() {
     check::<f64>("round-trip-f64");
 }
 
-/// Other readers of safetensors understand the file; the same model gives the same bytes; nothing else is
-/// left in the folder.
+/// Other readers of safetensors understand the file; the same model gives the same bytes; nothing
+/// else is left in the folder.
 #[test]
 fn a_file_is_plain_safetensors_and_deterministic() {
     let folder = Folder::new("plain");

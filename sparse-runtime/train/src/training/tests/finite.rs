@@ -1,4 +1,5 @@
-//! Runs without finite numbers or without a value of a metric: errors that say why, and nothing saved. The loss of batches that are filled up.
+//! Runs without finite numbers or without a value of a metric: errors that say why, and nothing
+//! saved. The loss of batches that are filled up.
 
 use super::*;
 use std::path::PathBuf;

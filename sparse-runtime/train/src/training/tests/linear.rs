@@ -1,4 +1,5 @@
-//! Linear regression written by hand as `graph!` would emit it, but plainly: what trainers are tested on.
+//! Linear regression written by hand as `graph!` would emit it, but plainly: what trainers are
+//! tested on.
 
 use crate::error::Result;
 use crate::formats::{CsrView, Dense, DenseView, RowSparse};
@@ -12,7 +13,8 @@ use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::UpdateRule;
 
-/// `pred = dot(x, w) + b`, loss the mean over rows of `(pred - y)² / 2`. `GRAPH` stands for the graph.
+/// `pred = dot(x, w) + b`, loss the mean over rows of `(pred - y)² / 2`. `GRAPH` stands for the
+/// graph.
 #[derive(Clone)]
 pub(crate) struct Linear<T: Float = f64, const GRAPH: u64 = 1> {
     pub(crate) w: Parameter<RowSparse<T>, RowSparse<T>>,

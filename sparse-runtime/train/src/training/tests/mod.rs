@@ -77,7 +77,8 @@ fn it_learns_the_weights() {
     assert!(report.seconds() > 0.0 && !report.stopped);
 }
 
-/// Batch sizes 1 and 32, momentum and decay: exact lazy updates and updates of every row are one trajectory.
+/// Batch sizes 1 and 32, momentum and decay: exact lazy updates and updates of every row are one
+/// trajectory.
 #[test]
 fn exact_and_dense_are_one_trajectory() {
     let data = data::<f64>(300);
@@ -117,7 +118,8 @@ fn what_becomes_of_the_last_rows() {
     assert_eq!(rows(LastBatch::RollOver, 3), [8, 12, 8]);
 }
 
-/// Rows that roll over may fill no batch in an epoch, but not in none at all: there would be nothing learnt, and a loss that is no number.
+/// Rows that roll over may fill no batch in an epoch, but not in none at all: there would be
+/// nothing learnt, and a loss that is no number.
 #[test]
 fn rows_that_never_fill_a_batch_are_an_error() {
     let fit = |n_rows, epochs, workers: usize| {
@@ -274,7 +276,8 @@ fn early_stopping_and_the_best_model() {
     );
 }
 
-/// Callbacks begin anew with each run of a trainer; pieces of data that are learnt from one after the other are one run.
+/// Callbacks begin anew with each run of a trainer; pieces of data that are learnt from one after
+/// the other are one run.
 #[test]
 fn a_trainer_is_used_again() {
     let (data, largest) = (data::<f64>(50), || Watch::largest("mse"));
@@ -318,7 +321,8 @@ fn a_rule_of_one_rate_refuses_schedules() {
     }
 }
 
-/// Told after 1, 2, 4, … batches of each epoch, and what is told adds up; nothing that is trained depends on it.
+/// Told after 1, 2, 4, … batches of each epoch, and what is told adds up; nothing that is trained
+/// depends on it.
 #[test]
 fn progressive_loss_and_monitor() {
     let data = data::<f64>(20);
@@ -433,7 +437,8 @@ fn predictions_and_metrics_need_a_dense_output() {
     quiet(sgd(0.1, 0.0)).fit(&mut model, &data).unwrap();
 }
 
-/// A metric that has no meaning for the outputs ends the epoch; rows that wait are settled all the same.
+/// A metric that has no meaning for the outputs ends the epoch; rows that wait are settled all the
+/// same.
 #[test]
 fn an_error_within_an_epoch_leaves_settled_parameters() {
     let data = data::<f64>(40);

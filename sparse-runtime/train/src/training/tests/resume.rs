@@ -84,8 +84,8 @@ fn check<R: UpdateRule>(rule: &R, test: &str) {
     check_on(&data::<f64>(41), rule, test, &[(1, 17, 1), (1, 50, 2), (7, 2, 1), (7, 4, 3)]);
 }
 
-/// Ends a run after `n_saves` checkpoints of one each `every` batches and resumes it, over and over: of each of `cuts`, after the
-/// batch size.
+/// Ends a run after `n_saves` checkpoints of one each `every` batches and resumes it, over and
+/// over: of each of `cuts`, after the batch size.
 fn check_on<T: Float, R: UpdateRule>(
     data: &impl DataSource<T>,
     rule: &R,
@@ -166,7 +166,8 @@ fn a_run_on_a_stream_is_resumed_to_the_bit() {
     check_on(&stream, &sgd, "stream", &[(32, 50, 2)]);
 }
 
-/// After an epoch nothing waits: the file is a model like any other. Within one it is refused as such.
+/// After an epoch nothing waits: the file is a model like any other. Within one it is refused as
+/// such.
 #[test]
 fn a_checkpoint_of_a_run_is_a_model_after_an_epoch() {
     let data = data::<f64>(40);
@@ -215,7 +216,8 @@ impl Callback for StopInEpoch {
     }
 }
 
-/// By a callback after an epoch that is none of those to be saved, or between batches; the run goes on from there to the same bits.
+/// By a callback after an epoch that is none of those to be saved, or between batches; the run goes
+/// on from there to the same bits.
 #[test]
 fn a_run_is_saved_where_it_ends_whoever_ends_it() {
     let data = data::<f64>(40);
@@ -293,7 +295,8 @@ fn other_settings_and_other_files_are_refused() {
     );
 }
 
-/// What a run within an epoch is saved as, of a rule with everything: states, rows that wait, a history, metrics.
+/// What a run within an epoch is saved as, of a rule with everything: states, rows that wait, a
+/// history, metrics.
 fn saved_run(file: &File) -> (Sgd, Vec<u8>) {
     let rule = Sgd { momentum: 0.5, weight_decay: 0.01, ..Sgd::default() };
     let left = Cell::new(1);
@@ -305,8 +308,8 @@ fn saved_run(file: &File) -> (Sgd, Vec<u8>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// A bit that flips, wherever, and a file that ends early: an error and the model as it was, or, where the bit means nothing,
-    /// the run that was saved.
+    /// A bit that flips, wherever, and a file that ends early: an error and the model as it was,
+    /// or, where the bit means nothing, the run that was saved.
     #[test]
     fn damaged_runs_are_refused(place in 0.0..1.0f64, bit in 0..8u32, cut in any::<bool>()) {
         let file = File::new(&format!("damaged-{place}-{bit}"));
@@ -357,7 +360,8 @@ fn warm_starts_take_what_there_is() {
     assert!(error.to_string().contains("`w` has shape [20, 1] in the file"), "{error}");
 }
 
-/// The file of a run does not grow with its epochs, and what watches them goes on as if it had seen all.
+/// The file of a run does not grow with its epochs, and what watches them goes on as if it had seen
+/// all.
 #[test]
 fn a_checkpoint_has_the_reports_of_the_last_epochs_alone() {
     const PATIENCE: u64 = 500;

@@ -42,8 +42,12 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     /// use sparse_runtime::model::Model;
     /// use sparse_runtime::training::{FitReport, Trainer};
     ///
-    /// fn train<M: Model + Send>(model: &mut M, data: &Dataset<M::Element>) -> sparse_runtime::Result<FitReport> {
-    ///     Trainer::new(AdaGrad::default()).batch_size(1024).epochs(3).fit_on_threads(model, data, 4)
+    /// fn train<M: Model + Send>(
+    ///     model: &mut M,
+    ///     data: &Dataset<M::Element>,
+    /// ) -> sparse_runtime::Result<FitReport> {
+    ///     let mut trainer = Trainer::new(AdaGrad::default()).batch_size(1024).epochs(3);
+    ///     trainer.fit_on_threads(model, data, 4)
     /// }
     /// ```
     ///
@@ -175,7 +179,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     ///
     /// # Errors
     ///
-    /// As [`fit_as_worker`](Self::fit_as_worker) and [`resume_on_threads`](Self::resume_on_threads).
+    /// As [`fit_as_worker`](Self::fit_as_worker) and
+    /// [`resume_on_threads`](Self::resume_on_threads).
     pub fn resume_as_worker<M, S, C>(
         &mut self,
         model: &mut M,

@@ -1,5 +1,5 @@
-//! Scores of a generalised linear model: the product of a csr with a parameter, plus the interactions of a factorization machine if there are
-//! any.
+//! Scores of a generalised linear model: the product of a csr with a parameter, plus the
+//! interactions of a factorization machine if there are any.
 
 use super::super::program::Place;
 use super::{Beside, Loss, Sum, position};

@@ -30,8 +30,8 @@ struct Named {
 }
 
 impl Lookups {
-    /// With the positions of the derivatives by the rows of inner products, two for each. `None` where the scores are another function of what
-    /// is read than its sum.
+    /// With the positions of the derivatives by the rows of inner products, two for each. `None`
+    /// where the scores are another function of what is read than its sum.
     pub(super) fn find(
         plan: &PlanTable<'_>,
         places: &[Place],

@@ -1,4 +1,5 @@
-//! Batches that are one launch up to the derivatives of their loss, found in the plan of a model that is not `fuse = off`.
+//! Batches that are one launch up to the derivatives of their loss, found in the plan of a model
+//! that is not `fuse = off`.
 
 mod layers;
 mod linear;
@@ -22,7 +23,8 @@ use sparse_core::operators::{Kind, Operator, find};
 pub(super) struct RowsLaunch {
     /// The values that it computes, in the order of the plan.
     pub(super) values: Vec<usize>,
-    /// Those of them that others may read. They are in slots of their own, since they are computed earlier than the plan has it.
+    /// Those of them that others may read. They are in slots of their own, since they are computed
+    /// earlier than the plan has it.
     kept: Vec<usize>,
     /// What asks for each of these.
     kept_for: Vec<Wanted>,
@@ -36,8 +38,8 @@ pub(super) struct RowsLaunch {
 /// What becomes of the rows.
 #[derive(Clone, Debug)]
 enum Rows {
-    /// Scores that are a sum of what a row reads of parameters, and a bias. What is kept are the scores, the loss, the derivatives by the scores, then
-    /// other derivatives.
+    /// Scores that are a sum of what a row reads of parameters, and a bias. What is kept are the
+    /// scores, the loss, the derivatives by the scores, then other derivatives.
     Sum { bias: Option<Place>, terms: Terms },
     /// Any scores of values whose rows have a fixed length.
     Layers(Box<Layers>),
@@ -60,7 +62,8 @@ struct Beside<'w, T: GpuFloat> {
 }
 
 impl RowsLaunch {
-    /// That of a plan whose model does not say `fuse = off`. `places` has the place of each value, and from `first_slot` on slots are free.
+    /// That of a plan whose model does not say `fuse = off`. `places` has the place of each value,
+    /// and from `first_slot` on slots are free.
     pub(super) fn find(plan: &PlanTable<'_>, places: &[Place], first_slot: usize) -> Option<Self> {
         if matches!(plan.step, PlanStep::Unfused { .. }) {
             return None;
@@ -93,14 +96,16 @@ impl RowsLaunch {
         }
     }
 
-    /// The csr and the factors of interactions, and the position of the derivatives by the scores, which are those by the interactions.
+    /// The csr and the factors of interactions, and the position of the derivatives by the scores,
+    /// which are those by the interactions.
     pub(super) fn interactions(&self) -> Option<(Place, Place, usize)> {
         let Rows::Sum { terms: Terms::Linear(linear), .. } = &self.rows else { return None };
         let [_, _, gradient, ..] = self.kept[..] else { return None };
         Some((linear.x, linear.factors?, gradient))
     }
 
-    /// The parameter that a row of data is multiplied with, where that and a bias are all of its scores: derivatives by these can be corrected.
+    /// The parameter that a row of data is multiplied with, where that and a bias are all of its
+    /// scores: derivatives by these can be corrected.
     pub(super) fn corrected(&self) -> Option<Place> {
         match &self.rows {
             Rows::Sum { terms: Terms::Linear(of), .. } if of.factors.is_none() => Some(of.weights),
@@ -134,8 +139,9 @@ impl RowsLaunch {
         }
     }
 
-    /// Computes a batch, whose values that are kept are to be in `out`, and whose derivatives are corrected by those `kept` of samples. `None` where an operand is not what the kernel takes: nothing is
-    /// launched then.
+    /// Computes a batch, whose values that are kept are to be in `out`, and whose derivatives are
+    /// corrected by those `kept` of samples. `None` where an operand is not what the kernel takes:
+    /// nothing is launched then.
     pub(super) fn launch<'w, T: GpuFloat>(
         &self,
         out: &mut [GpuArray<T>],
@@ -179,7 +185,8 @@ impl RowsLaunch {
 }
 
 impl Rows {
-    /// Scores that are a sum, in a model that is no more than that: with the values computed, and those of them that are kept.
+    /// Scores that are a sum, in a model that is no more than that: with the values computed, and
+    /// those of them that are kept.
     fn sum(
         plan: &PlanTable<'_>,
         places: &[Place],

@@ -1,8 +1,9 @@
-//! Rows of a batch that go through dense layers, wide & deep and its kin, or are another function of what is read than its sum: what the plan has
-//! found.
+//! Rows of a batch that go through dense layers, wide & deep and its kin, or are another function
+//! of what is read than its sum: what the plan has found.
 //!
-//! A row of a value is an array whose length the source has. All that is computed of declared values row by row, up to the loss and back, is one
-//! launch; what has another form is launched by itself, and reads rows that the one launch writes for it.
+//! A row of a value is an array whose length the source has. All that is computed of declared
+//! values row by row, up to the loss and back, is one launch; what has another form is launched by
+//! itself, and reads rows that the one launch writes for it.
 
 mod rows;
 

@@ -329,8 +329,8 @@ impl<'p> Rows<'p> {
         to
     }
 
-    /// What the gradient of a dense parameter is the sum of, with the values that are no others' then, of which so many others read this one.
-    /// `None` where there is something else in it.
+    /// What the gradient of a dense parameter is the sum of, with the values that are no others'
+    /// then, of which so many others read this one. `None` where there is something else in it.
     pub(super) fn sums(
         &mut self,
         parameter: usize,
