@@ -1,13 +1,13 @@
-//! The one error type of the library: a room's typed error, transparently.
+//! The error type of the library, with the typed errors of its parts as variants.
 
 /// Shorthand for results of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Anything that can go wrong. Each variant is one room's own error type.
+/// Any error of the library. Each variant is the error type of one part.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An array is not valid, or two do not go together.
+    /// An array is invalid, or two do not fit together.
     #[error(transparent)]
     Format(#[from] crate::formats::FormatError),
     /// The dimensions given do not fit the model.
@@ -16,44 +16,44 @@ pub enum Error {
     /// A batch does not fit the model.
     #[error(transparent)]
     Model(#[from] crate::model::ModelError),
-    /// Data is not valid, or is not what a model declares.
+    /// Data is invalid, or does not fit a model's declarations.
     #[error(transparent)]
     Data(#[from] crate::data::DataError),
     /// A file of data cannot be read or written.
     #[error(transparent)]
     Read(#[from] crate::data::ReadError),
-    /// Outputs or labels that a metric has no meaning for.
+    /// Outputs or labels that do not fit a metric.
     #[error(transparent)]
     Metric(#[from] crate::metric::MetricError),
-    /// Training, scoring or predicting cannot go on.
+    /// Training, scoring or predicting cannot continue.
     #[error(transparent)]
     Train(#[from] crate::training::TrainError),
     /// A checkpoint cannot be written, read, or loaded into a model.
     #[error(transparent)]
     Checkpoint(#[from] crate::training::checkpoint::CheckpointError),
-    /// The parameters of two models do not go together.
+    /// The parameters of two models do not fit together.
     #[error(transparent)]
     Parameter(#[from] Box<crate::training::checkpoint::ParameterMismatch>),
     /// An update does not fit the parameters.
     #[error(transparent)]
     Optimizer(#[from] crate::optimizer::OptimizerError),
-    /// Workers and their store do not go together.
+    /// Workers and their store do not fit together.
     #[error(transparent)]
     Store(#[from] crate::store::StoreError),
-    /// There is no GPU to use.
+    /// No GPU can be used.
     #[cfg(feature = "cuda")]
     #[error(transparent)]
     Cuda(#[from] crate::device::cuda::CudaError),
-    /// An initializer has senseless numbers.
+    /// An initializer has invalid numbers.
     #[error(transparent)]
     Initializer(#[from] crate::initializer::InitializerError),
-    /// A schedule was given a senseless hyperparameter.
+    /// A schedule has an invalid hyperparameter.
     #[error(transparent)]
     Hyperparameter(#[from] sparse_core::update_rules::InvalidHyperparameter),
-    /// An update rule cannot be used as it stands.
+    /// An update rule cannot be used as it is.
     #[error(transparent)]
     Rule(#[from] sparse_core::update_rules::RuleError),
-    /// There is no update rule of that name.
+    /// There is no update rule with that name.
     #[error(transparent)]
     UnknownRule(#[from] sparse_core::update_rules::UnknownRule),
 }
@@ -101,7 +101,7 @@ mod tests {
     use std::error::Error as StdError;
     use std::path::{Path, PathBuf};
 
-    /// What `fn main() -> Result<(), E>` prints behind `Error: `.
+    /// The text that `fn main() -> Result<(), E>` prints after `Error: `.
     fn printed(error: impl StdError) -> String {
         let (debug, text) = (format!("{error:?}"), error.to_string());
         assert_eq!(debug, text);
@@ -165,7 +165,7 @@ mod tests {
         assert!(matches!(error.downcast_ref(), Some(Error::Data(DataError::ZeroBatchSize))));
     }
 
-    /// A derived `Debug` would print fields where `main` returns the error.
+    /// A derived `Debug` would print fields if `main` returns the error.
     #[test]
     fn no_public_error_derives_debug() {
         let mut folders = vec![

@@ -1,9 +1,9 @@
-//! Everything of `nnz` that runs: arrays, kernels, optimizers, data readers and training loops.
-//! Users depend on `nnz`, which re-exports this crate beside the `graph!` macro.
+//! The runtime of `nnz`: arrays, kernels, optimizers, data readers and training loops. Users depend
+//! on `nnz`, which re-exports this crate beside the `graph!` macro.
 //!
-//! [`formats`] are the arrays, canonical by construction; [`kernels`] compute with them and check
-//! nothing; [`ops`] are the kernels with their checks, as functions. [`model::Model`] is what
-//! `graph!` implements. [`data`] feeds a model, [`optimizer`] moves its parameters, [`training`]
+//! [`formats`] are the arrays, canonical by construction. [`kernels`] compute with them and check
+//! nothing; [`ops`] are the kernels with their checks, as functions. `graph!` implements
+//! [`model::Model`]. [`data`] feeds a model, [`optimizer`] updates its parameters, [`training`]
 //! does both for a number of epochs.
 
 #[path = "../device/src/atomic_write.rs"]

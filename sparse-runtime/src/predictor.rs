@@ -1,4 +1,4 @@
-//! Trained models that only predict.
+//! Predictors: trained models for scoring alone.
 
 use crate::error::Result;
 use crate::formats::{CsrView, DenseView, FormatError, IdsView, Shape};
@@ -10,23 +10,23 @@ use sparse_core::storage::{ElementType, Storage};
 use std::marker::PhantomData;
 use std::path::Path;
 
-/// A trained model that is not trained any more: its parameters without the state of an optimizer,
-/// read by any number of threads.
+/// A trained model for scoring: its parameters without the state of an optimizer, shared by any
+/// number of threads.
 ///
 /// [`open`](Predictor::open) maps the file (on Linux; elsewhere it is read): parameters take memory
-/// as rows are read, once for all processes. Each thread has a [`Scorer`] of its own, which holds
-/// the buffers of a forward pass and shares the parameters.
+/// as rows are read, once for all processes. Each thread has its own [`Scorer`], which holds the
+/// buffers of a forward pass and shares the parameters.
 ///
-/// For a table of 16 bits declare the model once more with `dtype = f16;` (feature `half`) and make
-/// its predictor by [`rounded`](Predictor::rounded), which [`save`](Predictor::save) keeps for
-/// others to open; arithmetic stays in `f32`.
+/// For a table of 16 bits declare the model again with `dtype = f16;` (feature `half`).
+/// [`rounded`](Predictor::rounded) makes its predictor, and [`save`](Predictor::save) keeps it for
+/// others to open. Arithmetic stays in `f32`.
 ///
 /// ```
 /// use sparse_runtime::Result;
 /// use sparse_runtime::model::Model;
 /// use sparse_runtime::predictor::Predictor;
 ///
-/// /// The outputs for rows of entries, by as many threads as there are rows.
+/// /// The outputs for samples of entries, by as many threads as there are samples.
 /// fn score<M: Model<Element = f32>>(path: &str, rows: &[(&[u32], &[f32])]) -> Result<Vec<f32>> {
 ///     let predictor = Predictor::<M>::open(path)?;
 ///     std::thread::scope(|scope| {
@@ -50,8 +50,8 @@ impl<M: Model> Predictor<M> {
     /// Maps the file of a model. Everything is checked as by [`checkpoint::load`], for which the
     /// file is read once.
     ///
-    /// The file must not be written while it is mapped. [`checkpoint::save`] does not: it puts a
-    /// new file in the place of the old one, which stays what it was for whoever has it mapped.
+    /// The file must not be written while it is mapped. [`checkpoint::save`] does not write it: it
+    /// puts a new file in its place, and processes that have mapped the old one keep it.
     ///
     /// # Errors
     ///
@@ -61,8 +61,8 @@ impl<M: Model> Predictor<M> {
         Ok(Predictor { dims, tables, model: PhantomData })
     }
 
-    /// Freezes a model. The states that an updater keeps beside its weights are given back. O(1),
-    /// after a step that wrote such states O(values).
+    /// Freezes a model. States that an updater keeps beside its weights are dropped. O(1), after a
+    /// step that wrote such states O(values).
     pub fn new(mut model: M) -> Self {
         let parameters = model.parameters_mut().into_iter();
         let tables = parameters.map(|parameter| parameter.table.take_shared()).collect();
@@ -74,7 +74,7 @@ impl<M: Model> Predictor<M> {
     ///
     /// # Errors
     ///
-    /// [`FormatError::Mismatch`] for a parameter that the other model has not, or has in another
+    /// [`FormatError::Mismatch`] for a parameter that the other model lacks, or has in another
     /// shape.
     pub fn rounded<N: Model>(model: &N) -> Result<Self> {
         let parameters = model.parameters();
@@ -97,9 +97,9 @@ impl<M: Model> Predictor<M> {
         Ok(predictor)
     }
 
-    /// Writes the parameters to a file that [`open`](Predictor::open) maps, as [`checkpoint::save`]
-    /// writes those of a model: of a [rounded](Predictor::rounded) one in the type that they were
-    /// rounded to.
+    /// Writes the parameters to a file that [`open`](Predictor::open) maps, like
+    /// [`checkpoint::save`] for a model. A [rounded](Predictor::rounded) predictor is written in
+    /// its rounded type.
     ///
     /// # Errors
     ///
@@ -108,7 +108,7 @@ impl<M: Model> Predictor<M> {
         checkpoint::save(&self.scorer()?.model, path)
     }
 
-    /// What a thread scores with. It shares the parameters: O(parameters), not O(values).
+    /// A scorer for one thread. It shares the parameters: O(parameters), not O(values).
     ///
     /// # Errors
     ///
@@ -141,7 +141,7 @@ pub struct Scorer<M: Model> {
     model: M,
     /// The columns of its one input, if it has one and that is csr.
     width: Option<usize>,
-    /// What each input and label is without rows.
+    /// The shape without rows of each input and label.
     empty: Vec<(Shape, ElementType)>,
 }
 
@@ -156,9 +156,9 @@ impl<M: Model> Scorer<M> {
         self.model.forward(batch)
     }
 
-    /// The outputs for a batch; then the states of the model become what the batch makes of them,
-    /// for this scorer alone: each scorer has a sequence of its own, which begins with the states
-    /// of the predictor.
+    /// The outputs for a batch. Then the states of the model are updated by the batch, for this
+    /// scorer alone: each scorer has its own sequence, which begins with the states of the
+    /// predictor.
     ///
     /// # Errors
     ///
@@ -168,14 +168,14 @@ impl<M: Model> Scorer<M> {
         self.model.forward_carrying(batch)
     }
 
-    /// The first output for one row of entries, of a model whose one input is csr: columns that
-    /// ascend, and their values.
+    /// The first output for one sample of entries, for a model whose one input is csr: ascending
+    /// columns, and their values.
     ///
     /// # Errors
     ///
     /// A [`FormatError`] for columns that do not ascend or are not below the model's width, and for
-    /// numbers that are not as many; [`ModelError::NotARow`] where a row of entries is not what the
-    /// model reads, or its first output is not dense.
+    /// another number of values; [`ModelError::NotARow`] if the model does not read a sample of
+    /// entries, or its first output is not dense.
     pub fn score_row(&mut self, columns: &[u32], values: &[M::Element]) -> Result<&[M::Element]> {
         let Scorer { model, width, empty } = self;
         let no_row = ModelError::NotARow { model: M::NAME };
@@ -190,7 +190,7 @@ impl<M: Model> Scorer<M> {
         }
     }
 
-    /// The model itself: for [`predict`](crate::training::predict),
+    /// The model itself, for [`predict`](crate::training::predict),
     /// [`score`](crate::training::score()) and the like. Writing a parameter copies it first, for
     /// this scorer alone.
     pub fn model(&mut self) -> &mut M {
@@ -198,10 +198,10 @@ impl<M: Model> Scorer<M> {
     }
 }
 
-/// One row of a csr input, and no labels.
+/// One sample of a csr input, without labels.
 struct Row<'a, T: Float> {
     x: CsrView<'a, T>,
-    /// What each input and label is without rows.
+    /// The shape without rows of each input and label.
     empty: &'a [(Shape, ElementType)],
 }
 

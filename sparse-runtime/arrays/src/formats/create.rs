@@ -1,4 +1,4 @@
-//! Arrays from data and indices, as other libraries take them: checked, with extents given or
+//! Arrays from data and indices in the form of other libraries: checked, with extents given or
 //! found.
 
 use super::ids::ColumnIndex;
@@ -16,7 +16,7 @@ impl<T: Element> Dense<T> {
         Dense::full(shape, T::from_number(Number::Integer(1)))
     }
 
-    /// Zeros, where a shape from outside may be too large.
+    /// Zeros, for an external shape, which may be too large.
     ///
     /// # Errors
     ///
@@ -29,7 +29,7 @@ impl<T: Element> Dense<T> {
 }
 
 impl<T: Stored> Csr<T> {
-    /// A matrix that stores nothing, where a shape from outside may be too large.
+    /// A matrix that stores nothing, for an external shape, which may be too large.
     ///
     /// # Errors
     ///

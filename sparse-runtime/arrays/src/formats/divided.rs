@@ -1,8 +1,9 @@
-//! The entries of a csr once more, divided by columns, so that those of one thread lie together.
+//! Divided csr: the entries of a csr stored once more, by columns, so that those of one thread lie
+//! together.
 //!
-//! A thread that updates some of a parameter's rows reads its entries of each row of data, which
-//! lie between those of the others: it waits for lines of the cache of which it wants a part, twice
-//! in a step. Divided, it reads half as much of two threads.
+//! A thread that updates some of a parameter's table rows reads its entries of each sample, which
+//! lie between those of other threads. It waits for whole cache lines of which it needs a part,
+//! twice in a step. With divided data two threads each read half as much.
 
 use super::memory::make_room;
 use super::{ColumnId, ColumnIds, CsrArrays, CsrView, FormatError};
@@ -14,8 +15,8 @@ use crate::with_column_ids;
 use sparse_core::element::Stored;
 use std::ops::Range;
 
-/// A csr whose entries lie in memory once more, divided by columns among threads, as
-/// [`CsrView::divided_for`] makes it.
+/// A csr whose entries are stored once more, divided by columns among threads, from
+/// [`CsrView::divided_for`].
 #[derive(Clone)]
 pub struct DividedCsr<'a, T: Stored = f32> {
     matrix: CsrView<'a, T>,
@@ -23,8 +24,7 @@ pub struct DividedCsr<'a, T: Stored = f32> {
 }
 
 impl<'a, T: Stored> DividedCsr<'a, T> {
-    /// The matrix. Kernels and steps that are shared among as many threads read what is each one's
-    /// own.
+    /// The matrix. Kernels and steps on this number of threads read each thread's own entries.
     pub fn view(&self) -> CsrView<'_, T> {
         let matrix: CsrArrays<'_, T> = self.matrix.arrays();
         matrix.view().with_divided(self.entries.rows(0..self.matrix.n_rows()))
@@ -32,10 +32,10 @@ impl<'a, T: Stored> DividedCsr<'a, T> {
 }
 
 impl<'a, T: Stored> CsrView<'a, T> {
-    /// The same matrix, whose entries lie in memory once more, divided by columns among so many
-    /// threads, 32 at most: what [`Dataset::divided_for`](crate::data::Dataset::divided_for) does
-    /// for a dataset. Each of them has about as many. Results have the same bits. O(nnz) on each
-    /// thread.
+    /// The same matrix, with its entries stored once more, divided by columns among `threads`
+    /// threads, at most 32, in about equal numbers.
+    /// [`Dataset::divided_for`](crate::data::Dataset::divided_for) does it for a dataset. Results
+    /// have the same bits. O(nnz) on each thread.
     ///
     /// # Errors
     ///
@@ -57,8 +57,8 @@ impl<'a, T: Stored> CsrView<'a, T> {
 
 /// The entries of a csr, in parts of neighbouring columns; each part has all rows.
 ///
-/// Invariants: `firsts` ascend, and there is a part more than they are; each part has as many rows
-/// as the csr, and its entries of a row are those of the csr in its columns.
+/// Invariants: `firsts` ascend, and there is one part more than `firsts`; each part has as many
+/// rows as the csr, and its entries of a row are those of the csr in its columns.
 #[derive(Clone)]
 pub(crate) struct DividedEntries<T> {
     n_cols: usize,
@@ -79,11 +79,11 @@ struct Part<T> {
     lanes: Vec<u8>,
 }
 
-/// Who sums terms by their place in a row has so many sums, and takes them in turn.
+/// The number of interleaved sums of a row: terms go to sums by their place in the row.
 pub(crate) const LANES: usize = 4;
 
-/// Entries before those of the first row of a part: who takes so many at once as there are lanes
-/// begins up to so many before a row.
+/// Entries before those of the first row of a part: vector loads begin up to this number before a
+/// row.
 const BEFORE: usize = LANES - 1;
 
 impl<T: Stored> DividedEntries<T> {
@@ -171,7 +171,7 @@ impl<T: Stored> Part<T> {
     }
 }
 
-/// Where rows that lie anywhere are in each part.
+/// The bounds of gathered rows in each part.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GatheredBounds {
     n_rows: usize,

@@ -1,5 +1,5 @@
-//! The elements of a dense array or of stored rows, from a line of the cache on where the array
-//! made its memory itself.
+//! The elements of a dense array or of stored rows, starting at a cache line if the array allocated
+//! its memory itself.
 
 use super::memory::make_room;
 use super::{FormatError, Shape};
@@ -7,16 +7,16 @@ use crate::huge_pages::reserve_large;
 use crate::prefetch::LINE;
 use std::ops::{Deref, DerefMut};
 
-/// Fewer bytes stay in the nearest cache, where it matters little how they lie in its lines.
+/// Smaller arrays stay in the L1 cache, where alignment matters little.
 const SMALL: usize = 1024;
 
 /// The elements of a [`Dense`](super::Dense) on the host, or of the rows of a
-/// [`RowSparse`](super::RowSparse): a `Vec`, of which the first few are skipped, so that the rest
-/// begins at a cache line. A row of 16 numbers is then one line, and not parts of two, as all rows
-/// are in what an allocator gives for a large array.
+/// [`RowSparse`](super::RowSparse): a `Vec` whose first few elements are skipped, so that the rest
+/// begins at a cache line. A row of 16 numbers is then one line, and not parts of two, as in memory
+/// that an allocator returns for a large array.
 ///
-/// A `Vec` that is taken over stays where it is, and one that is given away has its elements moved
-/// to the front: `O(1)` for what was taken over and did not grow, else `O(len)`.
+/// A given `Vec` stays where it is. A `Vec` that is given away has its elements moved to the front:
+/// `O(1)` if it was given and did not grow, otherwise `O(len)`.
 ///
 /// Invariant: `start <= memory.len()`.
 #[derive(Debug)]
@@ -82,9 +82,9 @@ impl<T: Copy + Default> Elements<T> {
         self.memory.extend_from_slice(source);
     }
 
-    /// Makes room for `len` elements in all, so that
+    /// Reserves memory for `len` elements in all, so that
     /// [`resize_for_overwrite`](Elements::resize_for_overwrite) to them neither panics nor ends the
-    /// process. The elements may be gone.
+    /// process. The elements may be lost.
     ///
     /// # Errors
     ///

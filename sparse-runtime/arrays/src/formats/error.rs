@@ -1,11 +1,10 @@
-//! What can be wrong with an array.
+//! Errors of arrays.
 
 use super::{MAX_RANK, Shape};
 use crate::kernels::TooManyThreads;
 use sparse_core::storage::ElementType;
 
-/// The parts given do not make a valid array. Every variant names the value, the bound and the
-/// place.
+/// Invalid parts of an array. Every variant names the value, the bound and the place.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {
@@ -19,12 +18,12 @@ pub enum FormatError {
         /// The values given.
         found: usize,
     },
-    /// Two arrays of an operation have shapes that do not go together.
+    /// Two arrays of an operation have shapes that do not fit together.
     #[error("{operation}: {message}")]
     Mismatch {
         /// The operation.
         operation: &'static str,
-        /// What does not fit.
+        /// The fault.
         message: String,
     },
     /// A shape has too many extents.
@@ -54,7 +53,7 @@ pub enum FormatError {
         /// The type of its elements.
         element: ElementType,
     },
-    /// The system has no memory for an array that takes more than what it was made from.
+    /// The system has no memory for an array that is larger than its source.
     #[error("there is no memory for {what} of an array of shape {shape}, {bytes} bytes")]
     OutOfMemory {
         /// Which part of the array.
@@ -67,7 +66,7 @@ pub enum FormatError {
     /// More threads than exist were requested.
     #[error(transparent)]
     Threads(#[from] TooManyThreads),
-    /// The share of what is stored is not a share.
+    /// A density outside of [0, 1].
     #[error("the density {density} is not between 0 and 1")]
     Density {
         /// The density given.
@@ -79,7 +78,7 @@ pub enum FormatError {
         /// The requested shape.
         shape: Shape,
     },
-    /// A value is none of the type that it was to be cast to.
+    /// A value cannot be cast exactly.
     #[error(
         "the value {value} (position {position}) is not exactly a number of type {element}: `cast` takes the nearest"
     )]
@@ -91,7 +90,7 @@ pub enum FormatError {
         /// The requested type.
         element: ElementType,
     },
-    /// A value of what should be a pattern is not 1.
+    /// A value of a pattern is not 1.
     #[error(
         "row {row} stores {value} in column {column} (numbered from 0): every value of a pattern is 1"
     )]
@@ -124,7 +123,7 @@ pub enum FormatError {
     /// `indptr` has no entries.
     #[error("`indptr` is empty: it has one entry more than the matrix has rows, so at least `[0]`")]
     IndptrEmpty,
-    /// `indptr` has not one entry more than there are rows.
+    /// The number of entries of `indptr` is not one more than that of rows.
     #[error(
         "`indptr` has {found} entries, but a matrix of {n_rows} rows needs one more than it has rows"
     )]
@@ -158,7 +157,7 @@ pub enum FormatError {
         /// The columns given.
         stored: usize,
     },
-    /// There are not as many values as columns.
+    /// The numbers of values and columns differ.
     #[error("{columns} columns, but {values} values were given: each stored entry has one of both")]
     EntryCount {
         /// The columns given.
@@ -191,7 +190,7 @@ pub enum FormatError {
         position: usize,
         /// The column.
         column: u64,
-        /// The larger column before it.
+        /// The larger previous column.
         previous: u64,
     },
     /// A column occurs twice in a row.
@@ -251,7 +250,7 @@ pub enum FormatError {
         position: usize,
         /// The row id.
         row: u64,
-        /// The larger row id before it.
+        /// The larger previous row id.
         previous: u64,
     },
     /// A row id occurs twice.
@@ -264,7 +263,7 @@ pub enum FormatError {
         /// The row id.
         row: u64,
     },
-    /// The values of a row_sparse array are not one row for each row id.
+    /// The number of values of a row_sparse array is not one row for each row id.
     #[error(
         "{stored} stored rows of {row_size} elements (shape {shape}) need {stored} × {row_size} values, but {found} were given"
     )]
@@ -278,12 +277,12 @@ pub enum FormatError {
         /// The values given.
         found: usize,
     },
-    /// A foreign array is laid out in a way that cannot be borrowed.
+    /// A foreign array has a layout that cannot be borrowed.
     #[error("cannot borrow {array}: {reason}")]
     Layout {
         /// The foreign array.
         array: &'static str,
-        /// What is in the way, and what to do.
+        /// The reason, and what to do.
         reason: &'static str,
     },
 }

@@ -1,4 +1,4 @@
-//! What one asks of an array: its shape, how much it stores, an element, all that is stored.
+//! Queries of an array: its shape, the number of stored elements, an element, all stored elements.
 
 use super::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView, Shape};
 use sparse_core::element::{Element, Stored};

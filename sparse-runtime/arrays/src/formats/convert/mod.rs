@@ -1,10 +1,10 @@
 //! Conversions between storage types.
 //!
 //! Every conversion is an `assign_…` on the destination, which reuses its allocations; the `to_…`
-//! methods are those with a new destination. What is stored is `value != 0`: NaN is stored, and
-//! -0.0 is a zero like any other. Where source and destination are both csr or both row_sparse, the
-//! pattern is kept, stored zeros included. The three arrays have the same methods with the same
-//! signatures, so that code that does not know the storage type can call them.
+//! methods are those with a new destination. An element is stored if `value != 0`: NaN is stored,
+//! and -0.0 is a zero like any other. Where source and destination are both csr or both row_sparse,
+//! the pattern is kept, stored zeros included. The three arrays have the same methods with the same
+//! signatures, for code that does not know the storage type.
 
 mod not_zero;
 #[cfg(test)]
