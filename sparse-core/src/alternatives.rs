@@ -1,5 +1,5 @@
-//! Models whose inputs may have one of several storage types, `input x: csr | dense[n, d]`: one variant for each
-//! combination, each compiled like any other model.
+//! Models whose inputs may have one of several storage types, `input x: csr | dense[n, d]`: one
+//! variant for each combination, each compiled like any other model.
 
 use crate::compile::{Compiled, compile};
 use crate::diagnostics::{Code, Diagnostic, Severity};
@@ -23,8 +23,9 @@ pub struct Variant<M> {
 pub struct Variants {
     /// The variants, the first alternatives first; a model without alternatives is its only one.
     pub variants: Vec<Variant<Compiled>>,
-    /// The [fingerprint](Compiled::fingerprint) of the first variant, under the name of the model. It is that of all: they have the
-    /// same parameters, so that a checkpoint of one is one of the others, and stays one when an alternative is added.
+    /// The [fingerprint](Compiled::fingerprint) of the first variant, under the name of the model.
+    /// It is that of all: they have the same parameters, so that a checkpoint of one is one of the
+    /// others, and stays one when an alternative is added.
     pub fingerprint: u64,
     /// Everything to tell the user. What holds of some variants only says of which.
     pub diagnostics: Vec<Diagnostic>,
@@ -33,8 +34,10 @@ pub struct Variants {
 /// Runs every pass on every variant.
 ///
 /// ```
-/// use sparse_core::{alternatives::compile_variants, ir};
-/// let graph = ir::parse("model M f32\nx = input csr | dense f32 [n, d]\ny = log(x)\noutput y = y")?;
+/// # mod nnz { pub use sparse_core as core; }
+/// use nnz::core::{alternatives::compile_variants, ir};
+/// let text = "model M f32\nx = input csr | dense f32 [n, d]\ny = log(x)\noutput y = y";
+/// let graph = ir::parse(text)?;
 /// let variants = compile_variants(graph);
 /// assert_eq!(variants.variants[1].model.graph.name, "MDense");
 /// assert!(variants.diagnostics[0].message.ends_with("\nwhere `x` is `csr`"));
@@ -133,9 +136,10 @@ fn together(graph: &Graph, variants: &[Variant<Compiled>]) -> Vec<Diagnostic> {
             of.len() == variants.len()
                 || diagnostic.code != Code::NothingToConvert && (stops(diagnostic) || !stopped)
         })
-        .map(|(diagnostic, of)| match of.len() == variants.len() {
-            true => diagnostic,
-            false => {
+        .map(|(diagnostic, of)| {
+            if of.len() == variants.len() {
+                diagnostic
+            } else {
                 let of = of.iter().map(|index| &variants[*index].storages[..]).collect::<Vec<_>>();
                 let words = some_in_words(graph, &of);
                 let message = format!("{}\nwhere {words}", diagnostic.message);
@@ -157,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn combinations_in_the_order_of_the_source() {
+    fn variants_come_in_the_order_of_the_source() {
         let (names, diagnostics) = variants(
             "x = input csr | dense f32 [n, d]\nz = input row_sparse | dense f32 [d, 2]\ny = dot(x, z)\noutput y = y",
         );
@@ -166,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_of_some_variants_says_of_which() {
+    fn errors_of_some_variants_name_them() {
         let (_, diagnostics) = variants(
             "x = input csr | dense | row_sparse f32 [n, d]\na = log(x)\nb = dot(x, x)\noutput a = a\noutput b = b",
         );

@@ -1,10 +1,11 @@
-//! The pipeline, in one function.
+//! The compiler's pipeline, in one function.
 
 use crate::diagnostics::{Code, Diagnostic, Severity};
 use crate::ir::{Graph, Kind, print};
 use crate::passes::{
-    Chains, Fusion, Plan, Rows, chains, decays, differentiate, fuse, infer_shapes, infer_storage,
-    leave_out_read_gradients, merge_equal, plan, read_rows_first, rows, separate_outputs, simplify,
+    Chains, Fusion, Plan, TableRows, chains, decays, differentiate, fuse, infer_shapes,
+    infer_storage, leave_out_read_gradients, merge_equal, plan, read_rows_first, rows,
+    separate_outputs, simplify,
 };
 
 /// A model after all passes.
@@ -12,17 +13,17 @@ use crate::passes::{
 pub struct Compiled {
     /// The typed graph, gradients included.
     pub graph: Graph,
-    /// Rows read and written.
-    pub rows: Vec<Rows>,
+    /// The table rows that a batch reads and writes, for each parameter.
+    pub rows: Vec<TableRows>,
     /// Which parameters penalties shrink, in the order of declaration.
     pub decays: Vec<bool>,
-    /// What became of the training step.
+    /// The fusion of the training step.
     pub fusion: Fusion,
-    /// Element-wise operators that are one loop.
+    /// The chains of element-wise operators that are one loop.
     pub chains: Chains,
-    /// Order and buffers.
+    /// The order of computation, and the buffers.
     pub plan: Plan,
-    /// Everything to tell the user.
+    /// The errors and warnings.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -33,7 +34,7 @@ impl Compiled {
     }
 
     /// A hash of the typed graph (FNV-1a of its text): equal for equal models, on every machine.
-    /// What training alone is told of a parameter, whether it decays, is left out.
+    /// Whether a parameter decays concerns training only, and is left out.
     pub fn fingerprint(&self) -> u64 {
         let mut graph = self.graph.clone();
         for value in &mut graph.values {
@@ -77,7 +78,7 @@ fn run(passes: &[Pass], graph: &mut Graph, diagnostics: &mut Vec<Diagnostic>) ->
     })
 }
 
-/// What is known of a model with errors.
+/// The result for a model with errors.
 fn broken(graph: Graph, diagnostics: Vec<Diagnostic>) -> Compiled {
     Compiled {
         graph,
@@ -98,7 +99,7 @@ fn gradients(graph: &mut Graph) -> Vec<Diagnostic> {
     diagnostics
 }
 
-/// What holds of a model as a whole.
+/// Checks of a model as a whole.
 fn check_model(graph: &mut Graph) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     if graph.outputs.is_empty() && graph.losses.is_empty() {

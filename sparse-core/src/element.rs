@@ -5,8 +5,8 @@ use crate::storage::ElementType;
 pub use half::{bf16, f16};
 use std::fmt::{self, Debug, Display};
 
-/// A type of what a csr stores: an [`Element`], or [`Unit`]. Kernels choose their instructions by [`TYPE`](Self::TYPE), so that
-/// there are no others than those of this crate.
+/// A type of what a csr stores: an [`Element`], or [`Unit`]. Kernels choose their instructions by
+/// [`TYPE`](Self::TYPE), so that there are no others than those of this crate.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an element of an array",
     note = "arrays hold floats, and ids, which are integers of 32 or 64 bits"
@@ -22,12 +22,14 @@ pub trait Stored:
 
     /// The value of this type nearest to a number, as a cast of an array takes it.
     ///
-    /// A float is rounded to nearest, ties to even, beyond the largest to infinity; NaN stays NaN. An integer is cut
-    /// towards zero, beyond the smallest and the largest it is that; NaN becomes 0. A unit is 1, whatever the number.
+    /// A float is rounded to nearest, ties to even, beyond the largest to infinity; NaN stays NaN.
+    /// An integer is cut towards zero, beyond the smallest and the largest it is that; NaN becomes
+    /// 0. A unit is 1, whatever the number.
     fn from_number(number: Number) -> Self;
 }
 
-/// A type that an array of any storage can hold: it has a zero, its default, for what is not stored.
+/// A type that an array of any storage can hold: it has a zero, its default, for what is not
+/// stored.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an element of an array",
     note = "arrays hold floats, and ids, which are integers of 32 or 64 bits"
@@ -72,8 +74,8 @@ impl Stored for Unit {
     }
 }
 
-/// A stored value as a factor of numbers of a model: a number of its own type, or a [`Unit`], with which loops are
-/// compiled that neither read values nor multiply.
+/// A stored value as a factor of numbers of a model: a number of its own type, or a [`Unit`], with
+/// which loops are compiled that neither read values nor multiply.
 ///
 /// Multiplying by 1 changes no bit, so that the results are those of a csr whose values are 1.
 #[diagnostic::on_unimplemented(
@@ -119,7 +121,8 @@ impl<T: Float> Factor<T> for Unit {
     }
 }
 
-/// A number of any element type, exactly: what a cast goes through. An integer never passes through a float.
+/// A number of any element type, exactly: what a cast goes through. An integer never passes through
+/// a float.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
     /// Of a type of floats: `f64` has all values of all of them.
@@ -128,10 +131,12 @@ pub enum Number {
     Integer(i128),
 }
 
-/// An element that arithmetic is defined on: `f32`, `f64` and, with the feature `half`, `f16` and `bf16`.
+/// An element that arithmetic is defined on: `f32`, `f64` and, with the feature `half`, `f16` and
+/// `bf16`.
 ///
-/// What an operator computes for one element of its result is computed in the [`Accumulator`](Float::Accumulator) and
-/// rounded once. The halves are for storage: sums in them would lose all but a few digits.
+/// What an operator computes for one element of its result is computed in the
+/// [`Accumulator`](Float::Accumulator) and rounded once. The halves are for storage: sums in them
+/// would lose all but a few digits.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a type of floats",
     note = "models, operators and metrics compute in floats: `array.cast::<f32>()` makes them of \
@@ -140,7 +145,8 @@ pub enum Number {
 pub trait Float:
     Element + num_traits::Float + num_traits::NumAssign + num_traits::FromPrimitive + std::iter::Sum
 {
-    /// The type that sums of elements, functions of them and update rules are computed in: itself, for a half `f32`.
+    /// The type that sums of elements, functions of them and update rules are computed in: itself,
+    /// for a half `f32`.
     type Accumulator: Float<Accumulator = Self::Accumulator>;
 
     /// From an `f64`, rounded to the nearest value.
@@ -155,8 +161,8 @@ pub trait Float:
     /// From the accumulator, rounded to the nearest value.
     fn narrow(value: Self::Accumulator) -> Self;
 
-    /// Runs `body` on the elements in the accumulator; those of a half lie in `scratch` meanwhile and are rounded at the
-    /// end.
+    /// Runs `body` on the elements in the accumulator; those of a half lie in `scratch` meanwhile
+    /// and are rounded at the end.
     fn in_accumulator<R>(
         elements: &mut [Self],
         scratch: &mut Vec<f32>,
@@ -164,7 +170,8 @@ pub trait Float:
     ) -> R;
 }
 
-/// An element that names a row or a class. Ids are integers by type: a float cannot become one silently.
+/// An element that names a row or a class. Ids are integers by type: a float cannot become one
+/// silently.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a type of ids",
     note = "ids are integers by type, so that none loses digits in a float: `array.cast::<u32>()` \
@@ -317,11 +324,12 @@ mod halves {
 
     halves!(f16 F16, bf16 BF16);
 
-    /// The number as `f32`, where it is none with the last bit set: of the two neighbours the odd one.
+    /// The number as `f32`, where it is none with the last bit set: of the two neighbours the odd
+    /// one.
     ///
-    /// What is rounded from there to a half is rounded as if at once, since an `f32` has two bits more than either half
-    /// and to spare (Boldo and Melquiond, "Emulation of a FMA and correctly-rounded sums", 2008). `half` itself rounds an
-    /// `f64` twice on some processors.
+    /// What is rounded from there to a half is rounded as if at once, since an `f32` has two bits
+    /// more than either half and to spare (Boldo and Melquiond, "Emulation of a FMA and
+    /// correctly-rounded sums", 2008). `half` itself rounds an `f64` twice on some processors.
     #[inline]
     fn to_odd(number: Number) -> f32 {
         let (nearest, exact, away) = match number {
@@ -337,11 +345,11 @@ mod halves {
             }
         };
         let bits = nearest.to_bits();
-        match bits % 2 == 1 || exact {
-            true => nearest,
-            // The number is between this neighbour and the next one, which is odd.
-            false => f32::from_bits(if away { bits - 1 } else { bits + 1 }),
+        if bits % 2 == 1 || exact {
+            return nearest;
         }
+        // The number is between this neighbour and the next one, which is odd.
+        f32::from_bits(if away { bits - 1 } else { bits + 1 })
     }
 }
 

@@ -17,7 +17,8 @@ pub enum Instead {
 /// What to write in place of a name of another library, if it is known.
 ///
 /// ```
-/// use sparse_core::foreign_names::{Instead, instead_of};
+/// # mod nnz { pub use sparse_core as core; }
+/// use nnz::core::foreign_names::{Instead, instead_of};
 ///
 /// assert_eq!(instead_of("matmul"), Some(Instead::Write("dot(x, y)")));
 /// assert_eq!(instead_of("dot"), None);
@@ -377,7 +378,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn l7_names_are_no_operators_of_ours_and_stand_once() {
+    fn names_are_no_operators_of_ours_and_stand_once() {
         let mut seen = BTreeSet::new();
         for (name, _) in FOREIGN_NAMES {
             assert!(crate::operators::find(name).is_none(), "`{name}` is an operator");

@@ -1,10 +1,11 @@
-//! The compiler's middle, and what the compiler and the runtime of `nnz` share: storage types, the operator table, the
-//! intermediate representation with its passes, the diagnostics, and the update rules.
+//! The compiler's middle, shared by the macros and the runtime of `nnz`: storage types, the
+//! operator table, the intermediate representation with its passes, and the diagnostics.
 //!
-//! Nothing here knows tokens, arrays or devices, so that every pass can be run, and tested, on text:
+//! The crate has no tokens, arrays or devices, so that every pass runs, and is tested, on text:
 //!
 //! ```
-//! use sparse_core::{compile::compile, ir, storage::Storage};
+//! # mod nnz { pub use sparse_core as core; }
+//! use nnz::core::{compile::compile, ir, storage::Storage};
 //!
 //! let graph = ir::parse(
 //!     "model LinearRegression f32

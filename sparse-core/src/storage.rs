@@ -59,9 +59,11 @@ pub enum ElementType {
     F32,
     /// 64-bit float.
     F64,
-    /// 16-bit float of IEEE 754: 11 significant bits, up to 65504. For storage: arithmetic on it is in `f32`.
+    /// 16-bit float of IEEE 754: 11 significant bits, up to 65504. For storage: arithmetic on it is
+    /// in `f32`.
     F16,
-    /// The upper half of an `f32`: 8 significant bits, its range. For storage: arithmetic on it is in `f32`.
+    /// The upper half of an `f32`: 8 significant bits, its range. For storage: arithmetic on it is
+    /// in `f32`.
     BF16,
     /// 32-bit unsigned id (class ids, row ids); never takes part in arithmetic.
     U32,
@@ -110,7 +112,8 @@ impl ElementType {
         }
     }
 
-    /// True for the types that arithmetic is defined on, those that are [`Float`](crate::element::Float).
+    /// True for the types that arithmetic is defined on, those that are
+    /// [`Float`](crate::element::Float).
     pub const fn is_float(self) -> bool {
         self.is_number() && !matches!(self, ElementType::Unit)
     }

@@ -1,10 +1,12 @@
-//! What `graph!` costs the compiler: models of growing size through the whole front and back end, tokens in, tokens out.
+//! What `graph!` costs the compiler: models of growing size through the whole front and back end,
+//! tokens in, tokens out.
 //!
 //! ```sh
 //! cargo bench -p sparse-macros --bench macro_speed
 //! ```
 //!
-//! A proc-macro crate exports macros only, so that its modules are compiled into this program as they are.
+//! A proc-macro crate exports macros only, so that its modules are compiled into this program as
+//! they are.
 #![allow(dead_code, missing_docs, unreachable_pub, unused_imports)]
 
 #[path = "../src/arithmetic.rs"]
@@ -51,7 +53,8 @@ fn main() {
     }
 }
 
-/// Layers one after the other: each value is read by the next two lines, a parameter in every fourth.
+/// Layers one after the other: each value is read by the next two lines, a parameter in every
+/// fourth.
 fn deep(n_operators: usize) -> String {
     let mut lines = String::from(
         "input x: csr[n, d]; label y: dense[n, 8]; param w: row_sparse[d, 8] = Zeros; let h0 = dot(x, w);",

@@ -1,12 +1,14 @@
-//! What a model adds to the type check of a crate: `cargo check` of the first example of the README against that of an
-//! empty crate with the same dependency, each after its source was touched, without incremental compilation.
+//! What a model adds to the type check of a crate: `cargo check` of the first example of the README
+//! against that of an empty crate with the same dependency, each after its source was touched,
+//! without incremental compilation.
 //!
 //! ```sh
 //! cargo bench -p sparse-macros --bench type_check
 //! ```
 //!
-//! The two are measured in turn, after `nnz` was checked once: in the folder that `CARGO_TARGET_DIR` names, or in one that is
-//! removed afterwards. The macro is built as the development profile builds it, unoptimised.
+//! The two are measured in turn, after `nnz` was checked once: in the folder that
+//! `CARGO_TARGET_DIR` names, or in one that is removed afterwards. The macro is built as the
+//! development profile builds it, unoptimised.
 #![allow(missing_docs)]
 
 use std::ffi::OsString;
@@ -105,9 +107,10 @@ impl Crate {
             .env("CARGO_INCREMENTAL", "0")
             .status()?;
         let seconds = start.elapsed().as_secs_f64();
-        match status.success() {
-            true => Ok(seconds),
-            false => Err(io::Error::other(format!("`cargo check` of {} failed", self.name))),
+        if status.success() {
+            Ok(seconds)
+        } else {
+            Err(io::Error::other(format!("`cargo check` of {} failed", self.name)))
         }
     }
 }

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_seen_is_written_out_for_rust() {
+    fn unseen_numbers_are_written_out_for_rust() {
         let text = "2 * (crate::K - J) as f64";
         assert_eq!(read(text).to_string(), "2 * ((crate::K - J) as f64)");
         let tokens = read("-(J + 1) * 2").tokens(&|_| Some(quote!((a + b))));

@@ -1,4 +1,4 @@
-//! The tree: what the user wrote, with spans and nothing decided.
+//! The syntax tree: the user's source, with spans and nothing decided.
 
 use crate::arithmetic::Arithmetic;
 use proc_macro2::{Span, TokenStream};
@@ -93,7 +93,8 @@ pub(crate) struct Statement {
 
 /// A block of elsewhere, as its macro gave it: what it needs comes with it.
 pub(crate) struct Package {
-    /// What it is called where it is used: `linear` after `use blocks::linear;`, or `blocks::linear`.
+    /// What it is called where it is used: `linear` after `use blocks::linear;`, or
+    /// `blocks::linear`.
     pub(crate) key: String,
     /// Its name in `source`.
     pub(crate) name: String,
@@ -228,7 +229,8 @@ pub(crate) enum Extent {
     Inferred,
 }
 
-/// An expression. Its first operand may be as deep as a source has terms, `a + b + c`: walks follow it by loops. Clones share operands.
+/// An expression. Its first operand may be as deep as a source has terms, `a + b + c`: walks follow
+/// it by loops. Clones share operands.
 #[derive(Clone)]
 pub(crate) struct Expression {
     pub(crate) span: Span,

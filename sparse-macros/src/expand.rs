@@ -1,13 +1,15 @@
-//! `graph!` in one function.
+//! Expansion of `graph!`, in one function.
 
 use crate::report::Report;
 use crate::{emit, parse, resolve};
 use proc_macro2::{Span, TokenStream};
 use sparse_core::alternatives::compile_variants;
 
-/// Expands all models. A model with an error still gives its types, so that code that uses it is checked.
+/// Expands all models. A model with an error still gives its types, so that code that uses it is
+/// checked.
 ///
-/// `place` says where a token is written, and in which expansion, which the compiler of Rust alone knows.
+/// `place` says where a token is written, and in which expansion, which the compiler of Rust alone
+/// knows.
 pub(crate) fn graph(input: TokenStream, place: fn(Span) -> String) -> TokenStream {
     let (mut tokens, report) = front(input, place);
     tokens.extend(report.into_tokens());
@@ -33,10 +35,7 @@ pub(crate) fn front(input: TokenStream, place: fn(Span) -> String) -> (TokenStre
         let before = report.n_errors();
         let (graph, unnamed) = resolve::resolve(model, &library, &mut report);
         let resolved = report.n_errors() == before && !model.broken;
-        let compiled = match resolved {
-            true => compile_variants(graph),
-            false => emit::uncompiled(&graph),
-        };
+        let compiled = if resolved { compile_variants(graph) } else { emit::uncompiled(&graph) };
         report.extend(compiled.diagnostics.iter().cloned());
         if !types.take(model, &compiled, &mut report) {
             continue;

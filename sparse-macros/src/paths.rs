@@ -1,4 +1,4 @@
-//! The one place that spells the runtime's paths.
+//! Paths of the runtime in emitted code, and paths of users.
 
 use proc_macro2::TokenStream;
 use quote::quote;

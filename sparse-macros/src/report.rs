@@ -1,4 +1,4 @@
-//! Diagnostics on their way to the user's tokens.
+//! Diagnostics as compile errors at the user's tokens.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote_spanned};
@@ -83,8 +83,8 @@ impl Report {
         errors.filter(|diagnostic| diagnostic.code.severity() == Severity::Error).count()
     }
 
-    /// Errors as `compile_error!`, each at its span; warnings as uses of deprecated items, which is how a
-    /// macro warns on stable Rust.
+    /// Errors as `compile_error!`, each at its span; warnings as uses of deprecated items, which is
+    /// how a macro warns on stable Rust.
     pub(crate) fn into_tokens(self) -> TokenStream {
         let mut tokens = TokenStream::new();
         for (index, diagnostic) in self.diagnostics.iter().enumerate() {

@@ -6,7 +6,8 @@ use sparse_core::formula::{self, BinaryOperator, Formula};
 use sparse_core::operators::scalar::function;
 use syn::Ident;
 
-/// The formula `text` as a Rust expression over the float type `ty`; `variable` gives the expression for each variable.
+/// The formula `text` as a Rust expression over the float type `ty`; `variable` gives the
+/// expression for each variable.
 ///
 /// # Panics
 ///

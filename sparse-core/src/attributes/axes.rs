@@ -5,7 +5,8 @@ use super::List;
 /// Axes of an array, negative ones from the end; or all of them, which is the default.
 ///
 /// ```
-/// use sparse_core::ir::Axes;
+/// # mod nnz { pub use sparse_core as core; }
+/// use nnz::core::ir::Axes;
 /// let last: Axes = (-1).into();
 /// assert_eq!((last.places(2), Axes::all().places(2)), (Some(vec![1]), Some(vec![0, 1])));
 /// assert_eq!(Axes::from([0, 1, 5]).places(2), None);
@@ -19,7 +20,8 @@ impl Axes {
         Axes(None)
     }
 
-    /// Which axes of an array of a rank these are, ascending, once each; `None` where one is beyond the rank.
+    /// Which axes of an array of a rank these are, ascending, once each; `None` where one is beyond
+    /// the rank.
     pub fn places(&self, rank: usize) -> Option<Vec<usize>> {
         let Some(list) = &self.0 else { return Some((0..rank).collect()) };
         let mut places =

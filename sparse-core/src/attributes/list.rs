@@ -5,7 +5,8 @@ use std::fmt;
 /// A short list of integers, held inline; an entry may be left open (`_`).
 ///
 /// ```
-/// use sparse_core::ir::List;
+/// # mod nnz { pub use sparse_core as core; }
+/// use nnz::core::ir::List;
 /// let begin = List::new(&[Some(0), None]);
 /// assert_eq!((begin.len(), begin.get(1), begin.to_string()), (2, None, "[0, _]".to_owned()));
 /// assert_eq!(List::from([0, 1]).values().collect::<Vec<_>>(), [0, 1]);

@@ -37,7 +37,8 @@ impl Entry {
 /// A short list of integers and constants of Rust; an entry may be left open (`_`).
 ///
 /// ```
-/// use sparse_core::ir::{Entry, NamedList};
+/// # mod nnz { pub use sparse_core as core; }
+/// use nnz::core::ir::{Entry, NamedList};
 /// let shape = NamedList::new(&[Some(Entry::Integer(0)), Some(Entry::named("FIELDS")), None]);
 /// assert_eq!(shape.to_string(), "[0, FIELDS, _]");
 /// assert_eq!(shape.integers(), None);

@@ -1,8 +1,9 @@
-//! The one catalogue of what the compiler can say.
+//! The catalogue of the compiler's errors and warnings.
 //!
-//! Each entry is a code, a title and a page, a file in `pages/`: what it means, why it is so, how to mend it, and
-//! [examples](Code::examples) that a test compiles. Messages follow one style: lower case, backticks around the user's own
-//! words, no full stop, then `help:` with code to paste.
+//! Each entry is a code, a title and a page, a file in `pages/`: what it means, why it is so, how
+//! to mend it, and [examples](Code::examples) that a test compiles. Messages follow one style:
+//! lower case, backticks around the user's own words, no full stop, then `help:` with code to
+//! paste.
 
 mod nearest;
 
@@ -11,8 +12,8 @@ pub use nearest::nearest;
 
 macro_rules! catalogue {
     ($($variant:ident = $code:literal, $severity:ident, $title:literal;)*) => {
-        /// What is wrong, by kind. The number's hundreds name the pass: 0 parse, 1 names, 2 shapes, 3
-        /// storage, 4 gradients, 5 blocks, 6 declared operators.
+        /// What is wrong, by kind. The number's hundreds name the pass: 0 parse, 1 names, 2 shapes,
+        /// 3 storage, 4 gradients, 5 blocks, 6 declared operators.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Code {
             $(#[doc = include_str!(concat!("pages/", $code, ".md"))] $variant,)*
@@ -36,8 +37,9 @@ macro_rules! catalogue {
                 }
             }
 
-            /// What it means, why, and how to mend it, in Markdown. Examples are blocks marked `graph`, what stands inside
-            /// `graph! { … }`; one that gives the code is marked with it, `graph,NNZ0301`.
+            /// What it means, why, and how to mend it, in Markdown. Examples are blocks marked
+            /// `graph`, what stands inside `graph! { … }`; one that gives the code is marked with
+            /// it, `graph,NNZ0301`.
             pub const fn page(self) -> &'static str {
                 match self {
                     $(Code::$variant => include_str!(concat!("pages/", $code, ".md")),)*
@@ -71,7 +73,8 @@ impl Code {
 pub struct Example {
     /// What stands inside `graph! { … }`.
     pub text: &'static str,
-    /// True where the compiler says the page's code of it, and nothing else; false where it says nothing.
+    /// True where the compiler says the page's code of it, and nothing else; false where it says
+    /// nothing.
     pub is_wrong: bool,
 }
 

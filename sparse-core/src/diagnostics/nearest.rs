@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nearest_names() {
+    fn misspelt_names_are_completed() {
         let names = ["dot", "log", "log1p", "tanh", "softmax_cross_entropy"];
         assert_eq!(nearest("dto", names), Some("dot"));
         assert_eq!(nearest("softmax_crossentropy", names), Some("softmax_cross_entropy"));

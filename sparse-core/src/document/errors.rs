@@ -1,4 +1,4 @@
-//! The page of everything that the compiler can say.
+//! The page of errors and warnings.
 
 use super::{Page, generated_from, table};
 use crate::diagnostics::{Code, Severity};

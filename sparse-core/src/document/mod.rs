@@ -1,7 +1,8 @@
 //! Markdown pages of the operator table and of the diagnostics.
 //!
 //! `sparse_macros::operator_pages!` puts them into the runtime's documentation, and the package
-//! `nnz-pages` keeps them in `docs/`. Everything here is text from data: no file is read or written.
+//! `nnz-pages` keeps them in `docs/`. Everything here is text from data: no file is read or
+//! written.
 
 mod errors;
 mod operators;
@@ -25,8 +26,8 @@ pub fn language_pages() -> Vec<Page> {
     pages
 }
 
-/// The pages of the language as the documentation of modules, by the path of the module inside `operators`: links to other pages
-/// become links to their modules. The index has the empty path.
+/// The pages of the language as the documentation of modules, by the path of the module inside
+/// `operators`: links to other pages become links to their modules. The index has the empty path.
 pub fn module_pages() -> Vec<(String, String)> {
     let pages = language_pages();
     let name = |page: &Page| match page.path.rsplit('/').next().unwrap_or_default() {

@@ -1,4 +1,4 @@
-//! One page a family of operators, and their index.
+//! The pages of operators, one for each family, and their index.
 
 use super::tables::{cell, groups, patterns, word};
 use super::{Page, code_list, generated_from, storage_tables, table};
@@ -94,9 +94,10 @@ fn unary_tables(unary: &[&Operator]) -> String {
             };
             let cells =
                 Storage::ALL.map(|storage| cell(operator, &[Pattern::Array(storage, false)]));
-            let name = match operator.attributes.is_empty() {
-                true => operator.name.to_owned(),
-                false => call(operator),
+            let name = if operator.attributes.is_empty() {
+                operator.name.to_owned()
+            } else {
+                call(operator)
             };
             let start = [
                 code_list([name]),
@@ -233,9 +234,8 @@ fn section(operator: &Operator) -> String {
 /// `dot(lhs, rhs, transpose_lhs = …)`.
 fn call(operator: &Operator) -> String {
     let operands = operator.operands.iter().enumerate();
-    let operands = operands.map(|(index, name)| match index < operator.required() {
-        true => (*name).to_owned(),
-        false => format!("{name} = …"),
+    let operands = operands.map(|(index, name)| {
+        if index < operator.required() { (*name).to_owned() } else { format!("{name} = …") }
     });
     let attributes = operator.attributes.iter();
     let attributes = attributes.map(|attribute| format!("{} = …", attribute.name));
@@ -296,7 +296,8 @@ fn kernel(operator: &Operator, signature: &operators::Signature, result: Storage
     format!("{}_{}", operator.name, signature.kernel(result))
 }
 
-/// What to write where a combination is refused; `None` where every combination of storage types has a rule.
+/// What to write where a combination is refused; `None` where every combination of storage types
+/// has a rule.
 fn way_out(operator: &Operator) -> Option<String> {
     let mut combinations = vec![Vec::new()];
     for index in 0..operator.operands.len() {

@@ -1,16 +1,17 @@
-//! Operators × storage types → the storage of the result.
+//! Tables of storage rules: operators × storage types of operands → storage of the result.
 
 use super::{code_list, table};
 use crate::operators::{self, Operator, Pattern, Rule};
 use crate::storage::Storage;
 
-/// Tables of the operators with one operand and with two, and the rules of those with more; operators with the same
-/// rules share a row.
+/// Tables of the operators with one operand and with two, and the rules of those with more;
+/// operators with the same rules share a row.
 pub fn storage_tables() -> String {
     tables(&groups(operators::all()), usize::MAX)
 }
 
-/// The same of the products, the element-wise operators, the reductions and the conversions, of each row the first few names.
+/// The same of the products, the element-wise operators, the reductions and the conversions, of
+/// each row the first few names.
 pub fn short_storage_tables() -> String {
     const FAMILIES: [&str; 5] = ["dot", "elementwise", "unary", "reduce", "storage"];
     let rows = operators::families()
@@ -79,7 +80,8 @@ fn tables(groups: &[Vec<&'static Operator>], most: usize) -> String {
     text
 }
 
-/// The operators that the language offers, those with equal rules together, in the order of the table.
+/// The operators that the language offers, those with equal rules together, in the order of the
+/// table.
 pub(super) fn groups(all: impl Iterator<Item = &'static Operator>) -> Vec<Vec<&'static Operator>> {
     let mut groups: Vec<Vec<&'static Operator>> = Vec::new();
     for operator in all.filter(|operator| !operator.internal) {

@@ -49,9 +49,10 @@ impl<'a> Parser<'a> {
         let rest = &self.text[self.at..];
         let is_part = |c: char| c.is_alphanumeric() || "_.:".contains(c);
         // An expression of Rust is a name in braces.
-        let end = match rest.starts_with('{') {
-            true => rest.find('}').map_or(rest.len(), |end| end + 1),
-            false => rest.find(|c: char| !is_part(c)).unwrap_or(rest.len()),
+        let end = if rest.starts_with('{') {
+            rest.find('}').map_or(rest.len(), |end| end + 1)
+        } else {
+            rest.find(|c: char| !is_part(c)).unwrap_or(rest.len())
         };
         self.at += end;
         &rest[..end]
@@ -146,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn precedence_and_attributes() {
+    fn formulas_parse_by_precedence() {
         let show = |text: &str| parse(text).unwrap().to_string();
         assert_eq!(show("1 - y*y"), "(1 - (y * y))");
         assert_eq!(show("a - b - c"), "((a - b) - c)");

@@ -1,7 +1,8 @@
 //! Scalar formulas: the functions they may call, and their value.
 //!
-//! The value of a formula in `f64` is the oracle of the kernels' tests and of the compiler's constant
-//! folding. The macros crate turns the same formulas into Rust; [`FUNCTIONS`] is the list that both know.
+//! The value of a formula in `f64` is the oracle of the kernels' tests and of the compiler's
+//! constant folding. The macros crate turns the same formulas into Rust; [`FUNCTIONS`] is the list
+//! that both know.
 
 use super::{BinaryOperator, Formula, special};
 

@@ -1,7 +1,7 @@
 //! Special functions in `f64`, for the scalar formulas that name them.
 //!
-//! The error and gamma functions are those of `libm`; the inverse error function and the digamma function are here, each to about
-//! the accuracy of `f64`.
+//! The error and gamma functions are those of `libm`; the inverse error function and the digamma
+//! function are here, each to about the accuracy of `f64`.
 
 /// The error function, 2/√π ∫₀ˣ exp(-t²) dt.
 pub fn erf(x: f64) -> f64 {
@@ -20,7 +20,8 @@ pub fn gammaln(x: f64) -> f64 {
 
 /// The inverse of the error function on (-1, 1): infinite at its ends, not a number beyond.
 ///
-/// A start by Winitzki's formula (error below 2·10⁻³), then Halley's method, which triples the number of right digits in each step.
+/// A start by Winitzki's formula (error below 2·10⁻³), then Halley's method, which triples the
+/// number of right digits in each step.
 pub fn erfinv(x: f64) -> f64 {
     if x.is_nan() || x.abs() > 1.0 {
         return f64::NAN;
@@ -46,8 +47,8 @@ pub fn erfinv(x: f64) -> f64 {
     y.copysign(x)
 }
 
-/// The derivative of the logarithm of the gamma function: reflection for negative numbers, recurrence up to 10, then the asymptotic
-/// series with Bernoulli numbers.
+/// The derivative of the logarithm of the gamma function: reflection for negative numbers,
+/// recurrence up to 10, then the asymptotic series with Bernoulli numbers.
 pub fn digamma(x: f64) -> f64 {
     if x == x.floor() && x <= 0.0 {
         return f64::NAN;

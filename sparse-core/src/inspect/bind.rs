@@ -1,4 +1,4 @@
-//! A plan whose sizes are known: those of a model's dimensions, those of a batch.
+//! Plans with the sizes of a model's dimensions and of a batch put in.
 
 use super::bytes::{Size, bytes, grouped};
 use super::{Bytes, Extent, Part, PlanTable, Written, dot, svg, text};
@@ -40,9 +40,9 @@ impl Sizes {
         }
     }
 
-    /// Adds an input or label: its shape; the entries of a csr array or the rows of a row_sparse one; the ids
-    /// in it, sorted and unique: the columns of a csr array, the rows of a row_sparse one, the elements of an array
-    /// of ids.
+    /// Adds an input or label: its shape; the entries of a csr array or the rows of a row_sparse
+    /// one; the ids in it, sorted and unique: the columns of a csr array, the rows of a row_sparse
+    /// one, the elements of an array of ids.
     pub fn input(
         &mut self,
         name: &str,
@@ -113,7 +113,8 @@ impl Sizes {
     }
 }
 
-/// A plan with sizes filled in: [`Display`](fmt::Display) is the table with numbers where they are known.
+/// A plan with sizes filled in: [`Display`](fmt::Display) is the table with numbers where they are
+/// known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BoundPlan<'a> {
     plan: PlanTable<'a>,
@@ -131,8 +132,8 @@ pub struct Memory {
     pub outputs: Bytes,
     /// The batch: inputs and labels.
     pub batch: Bytes,
-    /// The buffers between kernels: the largest value of each. `None` while a size is missing. A fused step does
-    /// not use them.
+    /// The buffers between kernels: the largest value of each. `None` while a size is missing. A
+    /// fused step does not use them.
     pub workspace: Option<u128>,
 }
 
@@ -142,8 +143,9 @@ impl<'a> BoundPlan<'a> {
         BoundPlan { plan, sizes }
     }
 
-    /// Fills the sizes of a batch in: extents, entries, and how many distinct columns there are, which is the number
-    /// of rows of a gradient. O(nnz log nnz) time and O(nnz) memory: for looking, not for every step.
+    /// Fills the sizes of a batch in: extents, entries, and how many distinct columns there are,
+    /// which is the number of rows of a gradient. O(nnz log nnz) time and O(nnz) memory: for
+    /// looking, not for every step.
     #[must_use]
     pub fn bind(mut self, batch: &impl Measure) -> Self {
         batch.measure(&mut self.sizes);
@@ -223,9 +225,10 @@ impl fmt::Display for Memory {
             .filter_map(|(name, number)| Some((name, number.filter(|number| *number > 0)?)))
             .map(|(name, number)| format!("{name} {}", grouped(number)))
             .collect();
-        match words.is_empty() {
-            true => f.write_str("not known without a batch"),
-            false => write!(f, "{} bytes", words.join(", ")),
+        if words.is_empty() {
+            f.write_str("not known without a batch")
+        } else {
+            write!(f, "{} bytes", words.join(", "))
         }
     }
 }

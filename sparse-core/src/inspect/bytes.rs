@@ -1,4 +1,4 @@
-//! What a value takes, as a formula and as a number.
+//! Memory of a value in bytes, as a formula and as a number.
 
 use super::{Extent, PlanTable, Sizes, Stored};
 use crate::storage::Storage;
@@ -103,7 +103,8 @@ pub(super) fn grouped(number: u128) -> String {
     text
 }
 
-/// The bytes of a value, by its storage type. A parameter is a table of all its rows, whatever its storage type.
+/// The bytes of a value, by its storage type. A parameter is a table of all its rows, whatever its
+/// storage type.
 pub(super) fn bytes(plan: &PlanTable<'_>, position: u32, sizes: &Sizes) -> Bytes {
     let mut bytes = Bytes::default();
     let Some(value) = plan.values.get(position as usize) else {

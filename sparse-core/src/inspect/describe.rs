@@ -1,4 +1,4 @@
-//! From a compiled graph to its plan as data.
+//! Conversion of a compiled graph into its plan as data.
 
 use super::{
     Computed, Extent, Operand, Part, PlanLookup, PlanLookupRead, PlanNamedRow, PlanRowSet,
@@ -18,7 +18,8 @@ impl Compiled {
     /// Shows the plan as data. It borrows what is put together here; hence a closure.
     ///
     /// ```
-    /// use sparse_core::{compile::compile, ir};
+    /// # mod nnz { pub use sparse_core as core; }
+    /// use nnz::core::{compile::compile, ir};
     ///
     /// let graph = ir::parse("model M f32\nx = input csr f32 [n, d]\ny = tanh(x)\noutput y = y")?;
     /// let text = compile(graph).inspect(|plan| plan.to_string());
@@ -251,7 +252,8 @@ fn lookup(lookup: &Lookup, positions: &[u32]) -> PlanLookup {
     }
 }
 
-/// For each value the one whose pattern it has, where the operator is scalar and its sparse operands have one; else the value itself.
+/// For each value the one whose pattern it has, where the operator is scalar and its sparse
+/// operands have one; else the value itself.
 fn patterns(graph: &Graph) -> Vec<ValueId> {
     let mut patterns: Vec<ValueId> = Vec::with_capacity(graph.values.len());
     for id in graph.ids() {

@@ -1,4 +1,4 @@
-//! The plan in Graphviz's language.
+//! Plans in Graphviz's language.
 
 use super::{FALLBACK, FORWARD, GRADIENT, Operand, PlanTable, Sizes, colour};
 use std::fmt::Write as _;

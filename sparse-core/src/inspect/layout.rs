@@ -1,7 +1,9 @@
-//! A layered drawing of a graph: layers by longest path, order by barycenters, places by least squares.
+//! A layered drawing of a graph: layers by longest path, order by barycenters, places by least
+//! squares.
 //!
-//! After Sugiyama, Tagawa and Toda (1981). An edge over several layers passes through a dummy in each layer between, so
-//! that no edge crosses a box; all edges of one source share their dummies. Everything is deterministic.
+//! After Sugiyama, Tagawa and Toda (1981). An edge over several layers passes through a dummy in
+//! each layer between, so that no edge crosses a box; all edges of one source share their dummies.
+//! Everything is deterministic.
 
 /// What to lay out: boxes in an order in which operands come before their users.
 pub(super) struct Diagram {
@@ -35,7 +37,8 @@ pub(super) struct Point {
 pub(super) struct Line {
     pub(super) from: Point,
     pub(super) to: Point,
-    /// Whether it goes on straight down through a layer after `to`, to this height; else it ends at a box.
+    /// Whether it goes on straight down through a layer after `to`, to this height; else it ends at
+    /// a box.
     pub(super) through: Option<f64>,
     /// Whether it leads to boxes on the right only.
     pub(super) right: bool,
@@ -266,8 +269,9 @@ fn pull(a: &Item, b: &Item) -> f64 {
     }
 }
 
-/// The places nearest to the wanted ones in the weighted sum of squares that are at least the gaps apart: after
-/// subtracting the gaps, isotonic regression by pooling neighbours that violate the order.
+/// The places nearest to the wanted ones in the weighted sum of squares that are at least the gaps
+/// apart: after subtracting the gaps, isotonic regression by pooling neighbours that violate the
+/// order.
 fn nearest(wanted: &[f64], weights: &[f64], gaps: &[f64]) -> Vec<f64> {
     let mut offset = 0.0;
     let mut offsets = Vec::with_capacity(wanted.len());

@@ -1,7 +1,9 @@
-//! What the compiler decided, as plain data, and the ways to show it: a table, Graphviz's language, SVG.
+//! Plans of models: the compiler's decisions as plain data, shown as a table, in Graphviz's
+//! language or as SVG.
 //!
-//! `graph!` emits a [`PlanTable`] as a constant: borrowed slices, nothing rendered. Whoever asks for text or a picture
-//! has it made from the constant then. The same code writes the table into the documentation of what is emitted.
+//! `graph!` emits a [`PlanTable`] as a constant: borrowed slices, nothing rendered. Whoever asks
+//! for text or a picture has it made from the constant then. The same code writes the table into
+//! the documentation of what is emitted.
 
 mod bind;
 mod bytes;
@@ -109,7 +111,8 @@ pub enum Stored<'a> {
     All,
     /// Every row, and its id.
     AllRows,
-    /// As many entries (csr) or rows (row_sparse) as this value: itself, or the one whose pattern it has.
+    /// As many entries (csr) or rows (row_sparse) as this value: itself, or the one whose pattern
+    /// it has.
     As(u32),
     /// One row for each column that occurs in these csr values, or each id in these arrays of ids.
     Distinct(&'a [u32]),
@@ -122,8 +125,8 @@ pub struct Computed<'a> {
     pub operator: &'a str,
     /// The kernel that `forward`, `loss` and `loss_and_grads` call.
     pub kernel: &'a str,
-    /// What a GPU launches for it: the kernel of the same name, or the one that operators of its kind share. Nothing where GPUs have none, so
-    /// that the model is not moved there.
+    /// What a GPU launches for it: the kernel of the same name, or the one that operators of its
+    /// kind share. Nothing where GPUs have none, so that the model is not moved there.
     pub on_gpu: Option<&'a str>,
     /// The operands, in order.
     pub operands: &'a [Operand],
@@ -231,7 +234,8 @@ pub enum PlanStep<'a> {
         parameters: &'a [u32],
         /// Why a step of one row is not one loop; nothing where it is.
         one_row: Option<&'a str>,
-        /// Whether a step of more rows is one as well, up to the updates. Nothing where constants of Rust decide.
+        /// Whether a step of more rows is one as well, up to the updates. Nothing where constants
+        /// of Rust decide.
         many_rows: Option<bool>,
     },
     /// One loop over the rows of a csr input.
@@ -322,7 +326,8 @@ pub struct FallbackNote<'a> {
     pub instead_of: Bytes,
 }
 
-/// ``fallback: `add` converts `b` from csr to dense [n, d]: 4·n·d bytes instead of 8·nnz(b) + 8·n + 8``
+/// ``fallback: `add` converts `b` from csr to dense [n, d]: 4·n·d bytes instead of 8·nnz(b) + 8·n +
+/// 8``
 impl fmt::Display for FallbackNote<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.operators.as_str() {
@@ -356,7 +361,8 @@ impl<'a> PlanTable<'a> {
         }
     }
 
-    /// How a value is called: by its name in the source, as the output or gradient that it is, or by its number.
+    /// How a value is called: by its name in the source, as the output or gradient that it is, or
+    /// by its number.
     pub fn label(&self, position: u32) -> String {
         let Some(value) = self.values.get(position as usize) else {
             return "?".to_owned();
@@ -374,8 +380,9 @@ impl<'a> PlanTable<'a> {
         self.values.iter().find(|value| value.name == name)
     }
 
-    /// The score that the output of this name is a link of, by position, as [`linked_score`](crate::passes::linked_score) of the graph: that of
-    /// the first output, which is kept until the next batch.
+    /// The score that the output of this name is a link of, by position, as
+    /// [`linked_score`](crate::passes::linked_score) of the graph: that of the first output, which
+    /// is kept until the next batch.
     pub fn linked_score(&self, output: &str) -> Option<(Link, usize)> {
         let written = Some(Written::Output(output));
         let output = self.values.iter().find(|value| value.written == written)?;
@@ -412,8 +419,8 @@ impl<'a> PlanTable<'a> {
         BoundPlan::new(self, sizes)
     }
 
-    /// The graph in Graphviz's language: colours by storage type, gradients outlined in another colour, conversions
-    /// of a fallback dashed.
+    /// The graph in Graphviz's language: colours by storage type, gradients outlined in another
+    /// colour, conversions of a fallback dashed.
     pub fn to_dot(&self) -> String {
         dot::dot(self, &Sizes::default())
     }
@@ -495,7 +502,8 @@ const fn colour(storage: Storage) -> &'static str {
     }
 }
 
-/// Outlines: of what is declared or computed forward, of gradients, and of conversions by a fallback.
+/// Outlines: of what is declared or computed forward, of gradients, and of conversions by a
+/// fallback.
 const FORWARD: &str = "#3f4a54";
 const GRADIENT: &str = "#b4530f";
 const FALLBACK: &str = "#c01c28";

@@ -1,4 +1,4 @@
-//! The plan as a picture.
+//! Plans as pictures in SVG.
 
 use super::layout::{Diagram, Line, Point, layout};
 use super::{FALLBACK, FORWARD, GRADIENT, Part, PlanTable, PlanValue, Sizes, colour};
@@ -95,10 +95,7 @@ fn width([name, what, kind]: &[String; 3]) -> f64 {
 fn a_box(value: &PlanValue<'_>, label: &[String; 3], centre: Point) -> String {
     let (width, [name, what, kind]) = (width(label), label);
     let fallback = value.computed.is_some_and(|how| how.fallback);
-    let (line, radius) = match value.is_gradient() {
-        true => (GRADIENT, 12),
-        false => (FORWARD, 2),
-    };
+    let (line, radius) = if value.is_gradient() { (GRADIENT, 12) } else { (FORWARD, 2) };
     let (line, dashes) =
         if fallback { (FALLBACK, " stroke-dasharray=\"5 3\"") } else { (line, "") };
     let (left, right) = (centre.x - width / 2.0, centre.x + width / 2.0);

@@ -66,7 +66,7 @@ fn batch() -> Sizes {
 }
 
 #[test]
-fn the_table_of_a_linear_model() {
+fn a_linear_model_has_its_table() {
     let expected = "\
 LinearRegression (f32)
 value   shape   storage     gradient    bytes               written to  computed by
@@ -217,7 +217,8 @@ fn bytes_follow_the_pattern_of_an_operand() {
     });
 }
 
-/// A pattern has no values to take memory; where they are written out, the plan says what that takes.
+/// A pattern has no values to take memory; where they are written out, the plan says what that
+/// takes.
 #[test]
 fn patterns_take_their_columns_only() {
     let text = MACHINE.replace("input csr f64", "input csr unit");

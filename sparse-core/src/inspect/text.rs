@@ -1,4 +1,4 @@
-//! The plan as a table of text, no wider than 100 columns where names allow it.
+//! Plans as tables of text, no wider than 100 columns where names allow it.
 
 use super::bytes::bytes;
 use super::{
@@ -114,7 +114,8 @@ fn loops(plan: &PlanTable<'_>) -> String {
     plan.positions().zip(plan.values).filter_map(of_result).collect()
 }
 
-/// What computes the values on a GPU: `on a GPU: unary for p, binary for s and logit; the others by the same names`.
+/// What computes the values on a GPU: `on a GPU: unary for p, binary for s and logit; the others by
+/// the same names`.
 fn on_gpu(plan: &PlanTable<'_>) -> String {
     if plan.values.iter().any(|value| value.part == Part::State) {
         return wrapped("on a GPU: nothing, as states are written on the host");
@@ -226,9 +227,10 @@ fn cells(plan: &PlanTable<'_>, position: u32, sizes: &Sizes) -> [String; 7] {
         Some(Written::Gradient(parameter)) => format!("grad {}", plan.label(parameter)),
         Some(Written::Within(result)) => format!("loop of {}", plan.label(result)),
     };
-    let storage = match value.element == plan.element {
-        true => value.storage.to_string(),
-        false => format!("{}<{}>", value.storage, value.element),
+    let storage = if value.element == plan.element {
+        value.storage.to_string()
+    } else {
+        format!("{}<{}>", value.storage, value.element)
     };
     [
         label,
@@ -262,10 +264,7 @@ fn aligned(lines: &[[String; 7]]) -> String {
     let left: usize = widths.iter().map(|width| width + 2).sum();
     // Where the others leave little room, what does not fit goes to the next line.
     let beside = WIDTH.saturating_sub(left);
-    let (room, indent) = match beside < ROOM {
-        true => (WIDTH - 2, 2),
-        false => (beside, left),
-    };
+    let (room, indent) = if beside < ROOM { (WIDTH - 2, 2) } else { (beside, left) };
     let mut text = String::new();
     let head = HEAD.map(String::from);
     for line in std::iter::once(&head).chain(lines) {
@@ -296,8 +295,8 @@ fn aligned(lines: &[[String; 7]]) -> String {
     text
 }
 
-/// A cell in lines of at most `room` characters, broken where it may be, else after `_`; lines after the first are
-/// indented.
+/// A cell in lines of at most `room` characters, broken where it may be, else after `_`; lines
+/// after the first are indented.
 fn broken(cell: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for piece in cell.split(BREAK) {

@@ -1,4 +1,4 @@
-//! Building a graph: values are appended through these functions only.
+//! Builder of graphs: values are appended through these functions only.
 
 use super::{Apply, Attributes, Graph, Kind, Place, Value, ValueId};
 use crate::formula::Formula;
@@ -55,8 +55,9 @@ impl Graph {
         })
     }
 
-    /// Appends an operator application, after the rewrites that need no inference: arithmetic on numbers,
-    /// `transpose` inside `dot`, `transpose(transpose(x))`, multiplication by 1, addition of 0.
+    /// Appends an operator application, after the rewrites that need no inference: arithmetic on
+    /// numbers, `transpose` inside `dot`, `transpose(transpose(x))`, multiplication by 1, addition
+    /// of 0.
     pub fn apply(
         &mut self,
         mut operator: &'static Operator,

@@ -1,8 +1,8 @@
 //! The intermediate representation: a model as values in order of computation.
 //!
-//! Invariant: a value's operands come before it. Passes append values or rebuild the list; they never leave
-//! a hole. The representation knows no tokens: [`Place`] is an opaque number that the front end
-//! turns back into a span, and that derived values inherit.
+//! Invariant: a value's operands come before it. Passes append values or rebuild the list; they
+//! never leave a hole. The representation knows no tokens: [`Place`] is an opaque number that the
+//! front end turns back into a span, and that derived values inherit.
 
 mod build;
 mod text;
@@ -20,11 +20,11 @@ use crate::storage::{ElementType, Storage};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ValueId(pub usize);
 
-/// Where in the user's source something came from; the front end knows.
+/// A place in the user's source, which the front end turns into a span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place(pub u32);
 
-/// What happens where an operator has no rule for its operands' storage.
+/// The treatment of an operator without a rule for its operands' storage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fallback {
     /// An error at the operator.
@@ -41,15 +41,16 @@ pub enum Fallback {
 pub struct Graph {
     /// The model's name.
     pub name: String,
-    /// Where it is written.
+    /// The place of its name.
     pub place: Place,
-    /// The element type of arithmetic.
+    /// The element type of arithmetic; `f32` where it is `None`.
     pub element: Option<ElementType>,
-    /// What happens without a storage rule.
+    /// The treatment of operators without a storage rule.
     pub fallback: Fallback,
     /// False where the source says `fuse = off`.
     pub no_fuse: bool,
-    /// Gradients of dense parameters may be csr, for whoever looks at them as they come and updates nothing: nothing in a model's source says so.
+    /// True where gradients of dense parameters may be csr. A caller that reads gradients and
+    /// updates nothing sets it; a model's source cannot.
     pub keeps_csr_gradients: bool,
     /// The values, operands first.
     pub values: Vec<Value>,
@@ -60,11 +61,11 @@ pub struct Graph {
     pub operators: Vec<&'static Operator>,
     /// The losses, added up.
     pub losses: Vec<ValueId>,
-    /// Where each of them is said to be one, as far as that is known: its value may be declared elsewhere.
+    /// The places of the `loss` declarations, as far as they are known.
     pub loss_places: Vec<Place>,
     /// The outputs.
     pub outputs: Vec<Output>,
-    /// What becomes of states after a training step.
+    /// The updates of states after a training step.
     pub updates: Vec<Update>,
     /// Annotations of names whose value has a name, or a declaration, of its own.
     pub claims: Vec<Claim>,
@@ -72,43 +73,43 @@ pub struct Graph {
     pub gradients: Vec<(ValueId, ValueId)>,
     /// Extents to be inferred.
     pub unify: Substitution,
-    /// What must hold of constants of Rust that are extents.
+    /// The assumptions about constants of Rust that are extents.
     pub assumptions: Vec<Assumption>,
-    /// What must hold of constants of Rust that are numbers.
+    /// The assumptions about constants of Rust that are numbers.
     pub conditions: Vec<NumberCondition>,
 }
 
-/// What must hold of constants of Rust: whoever sees their values checks.
+/// An assumption about constants of Rust that are extents, checked by emitted code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assumption {
-    /// What.
+    /// The relation that must hold.
     pub assumed: Assumed,
-    /// What needs it, in words.
+    /// The operator or declaration that needs it, in words.
     pub user: String,
-    /// Where.
+    /// The place of that.
     pub place: Place,
 }
 
-/// What must hold of constants of Rust that are numbers: whoever sees their values checks.
+/// An assumption about constants of Rust that are numbers, checked by emitted code.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NumberCondition {
-    /// What holds where it is not 0: a [constant expression](Formula::is_constant) in names of
+    /// A formula that must not be 0: a [constant expression](Formula::is_constant) in names of
     /// constants.
     pub condition: Formula,
-    /// What does not hold otherwise, and what to write, in words.
+    /// The error message, with what to write instead.
     pub text: String,
-    /// Where.
+    /// The place of the operator.
     pub place: Place,
 }
 
 /// One value.
 #[derive(Clone, Debug)]
 pub struct Value {
-    /// What it is.
+    /// How it comes about.
     pub kind: Kind,
-    /// The name that the user gave it.
+    /// The user's name for it.
     pub name: Option<String>,
-    /// Where it came from.
+    /// The place of the expression.
     pub place: Place,
     /// The type of its elements.
     pub element: ElementType,
@@ -116,7 +117,7 @@ pub struct Value {
     pub shape: Option<Dims>,
     /// Its storage; declared for inputs and parameters, inferred for the others.
     pub storage: Option<Storage>,
-    /// What the user wrote after a `let` name, to be checked.
+    /// The type annotation of a `let`, to be checked.
     pub annotation: Option<Annotation>,
     /// True for a conversion that a fallback inserted: the source does not have it.
     pub inserted: bool,
@@ -133,7 +134,7 @@ pub struct Alternatives {
     pub storages: Vec<Storage>,
 }
 
-/// What a value is.
+/// How a value comes about.
 #[derive(Clone, Debug)]
 pub enum Kind {
     /// A batch's data, needed for everything.
@@ -160,7 +161,7 @@ pub enum Kind {
 /// An operator applied to operands.
 #[derive(Clone, Debug)]
 pub struct Apply {
-    /// The row of the table.
+    /// The operator spec.
     pub operator: &'static Operator,
     /// The operands.
     pub operands: Vec<ValueId>,
@@ -170,7 +171,7 @@ pub struct Apply {
     pub rule: Option<usize>,
 }
 
-/// What ids stay below.
+/// The bound of ids: they are smaller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdsExtent {
     /// The extent of a value along an axis.
@@ -201,7 +202,7 @@ pub struct Claim {
     pub name: String,
     /// The value it stands for.
     pub value: ValueId,
-    /// What is said of it.
+    /// The annotation.
     pub annotation: Annotation,
     /// The position of the output that has the name, if one has.
     pub output: Option<usize>,
@@ -223,7 +224,7 @@ pub struct Output {
 pub struct Update {
     /// The state.
     pub state: ValueId,
-    /// What it becomes: computed from the states as they were.
+    /// Its next value, computed from the states before the step.
     pub value: ValueId,
     /// Where it is written.
     pub place: Place,
@@ -329,7 +330,8 @@ impl Graph {
         self.values[id.0].storage.unwrap_or(Storage::Dense)
     }
 
-    /// The ids that an operator reads, and what they must stay below; `None` where an attribute says what becomes of ids beyond.
+    /// The ids that an operator reads, and what they must stay below; `None` where an attribute
+    /// says what becomes of ids beyond.
     pub fn ids_below(&self, apply: &Apply) -> Option<(ValueId, IdsExtent)> {
         let below = apply.operator.ids_checked(&apply.attributes)?;
         let operand = |name| apply.operands.get(apply.operator.operand_index(name)?).copied();
@@ -357,7 +359,8 @@ impl Graph {
         }
     }
 
-    /// How messages describe a value: its name, or the expression that makes it, of which what is nested deeply is left out.
+    /// How messages describe a value: its name, or the expression that makes it, of which what is
+    /// nested deeply is left out.
     pub fn describe(&self, id: ValueId) -> String {
         self.describe_within(id, 3)
     }
@@ -402,7 +405,7 @@ mod tests {
 
     /// Each value is used twice by the next, so that the whole expression has 2⁶⁰ parts.
     #[test]
-    fn what_is_nested_deeply_is_left_out_of_descriptions() {
+    fn descriptions_leave_out_deep_nesting() {
         let mut text = String::from("model M f32\nx = input dense f32 [n]\n%1 = tanh(x)\n");
         for line in 2..62 {
             text += &format!("%{line} = multiply(%{}, %{})\n", line - 1, line - 1);

@@ -1,4 +1,4 @@
-//! The representation as text, both ways: what passes are tested on, and what fingerprints are made of.
+//! Printer and parser of graphs: passes are tested on this text, and fingerprints are made of it.
 //!
 //! ```text
 //! model LinearRegression f32
@@ -86,8 +86,8 @@ pub fn print(graph: &Graph) -> String {
     text
 }
 
-/// Reads a graph from text. Inferred types (`: dense [n, 1]`) and gradients are not read: passes make them.
-/// The place of a value is its line.
+/// Reads a graph from text. Inferred types (`: dense [n, 1]`) and gradients are not read: passes
+/// make them. The place of a value is its line.
 ///
 /// # Errors
 ///
@@ -337,14 +337,14 @@ update c = c
     }
 
     #[test]
-    fn attributes_of_every_kind() {
+    fn attributes_of_every_kind_survive_a_round_trip() {
         let text = "model M f32\nx = input dense f32 [n, 3]\ns = sum(x, axis = [0, 1], keepdims = true)\n\
                     c = clip(x, lower = -1.5, upper = 2)\nl = norm(x, ord = 1)\noutput s = s\n";
         assert_eq!(print(&parse(text).unwrap()), text);
     }
 
     #[test]
-    fn l8_constants_of_rust_and_extents_survive_a_round_trip_by_their_names() {
+    fn constants_of_rust_and_extents_survive_a_round_trip_by_their_names() {
         let text = "model M f32\nx = input dense f32 [n, FIELDS]\ny = label dense f32 [n, FIELDS]\n\
                     r = reshape(x, shape = [0, FIELDS, crate::K, _])\nt = topk(x, k = {K + 1})\n\
                     l = huber(x, y, delta = {2.0 * crate::DELTA})\n%6 = number 1 / sqrt(n)\n\

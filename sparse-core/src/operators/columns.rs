@@ -1,22 +1,22 @@
-//! Columns of the operator table: what an operator says of its operands and its result.
+//! Columns of the operator table: facts about an operator's operands and its result.
 
-/// Where a csr result stores elements.
+/// The sparsity pattern of a csr result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CsrPattern {
-    /// Nothing is known: it may depend on values.
+    /// Unknown: it may depend on values.
     Unknown,
-    /// Where this operand does.
+    /// That of this operand.
     Operand(&'static str),
-    /// It follows from where the csr operands do. Gradients with respect to stored elements, and to
-    /// dense operands, read the gradient that arrives there only.
+    /// It follows from the patterns of the csr operands. Gradients with respect to stored elements,
+    /// and to dense operands, read the incoming gradient at these entries only.
     OfOperands,
-    /// Every row does, in the columns that a csr operand stores.
+    /// Every row stores the columns that occur in a csr operand.
     EveryRow,
-    /// Each row does in the column that its id in this operand says.
+    /// Each row stores the column that its id in this operand names.
     Ids(&'static str),
 }
 
-/// What names rows of a table.
+/// The names of table rows: columns of a csr, or ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowNames {
     /// The columns that this csr operand stores.
@@ -26,7 +26,7 @@ pub enum RowNames {
 }
 
 impl RowNames {
-    /// The operand that names them.
+    /// The operand that holds the names.
     pub const fn operand(self) -> &'static str {
         match self {
             RowNames::Columns(operand) | RowNames::Ids(operand) => operand,
@@ -34,16 +34,16 @@ impl RowNames {
     }
 }
 
-/// What becomes of the rows that are named: how they are read, or what is added to them.
+/// The use of named table rows: how they are pooled where they are read, or what is added to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowUse {
-    /// They are the result, at their places in an array of the same shape.
+    /// The rows are the result, at their places in an array of the same shape.
     AsTheyAre,
-    /// Each is multiplied by the value of the entry that names it, for each sample.
+    /// For each sample, each row is multiplied by the value of the entry that names it.
     Product,
-    /// They are summed for each sample, as the operator's attributes say.
+    /// The rows of each sample are summed, as the operator's attributes say.
     Bags,
-    /// Each is taken as often as an id names it.
+    /// Each row is taken as often as an id names it.
     Each,
     /// The products of all pairs of them are summed, weighted by the values of the entries that
     /// name them.
@@ -52,21 +52,22 @@ pub enum RowUse {
     Otherwise,
 }
 
-/// How an operator reads the rows of an operand that may be row_sparse. The first entry for the
-/// operand whose condition holds is the one.
+/// How an operator reads the table rows of an operand that may be row_sparse. The first entry for
+/// the operand whose condition holds applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowsRead {
     /// The operand.
     pub table: &'static str,
-    /// What names the rows that are read; `None` where all of them are.
+    /// The names of the rows that are read; `None` for all rows.
     pub by: Option<RowNames>,
-    /// What must hold, as in [`Gradient::when`](super::Gradient::when).
+    /// The condition, as in [`Gradient::when`](super::Gradient::when).
     pub when: Option<&'static str>,
-    /// What is made of the rows.
+    /// The use of the rows.
     pub what: RowUse,
 }
 
-/// A function that makes a prediction of a score. Metrics see the score: in the model's element type, different scores may have one prediction.
+/// A link function, which makes predictions of scores. Metrics see the score: in the model's
+/// element type, different scores may have one prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
     /// `1 / (1 + exp(-s))`: the probability of the positive class.
@@ -77,8 +78,8 @@ pub enum Link {
     Exp,
 }
 
-/// The operands of an operator that are weights: factors of a product, and tables that rows are looked up in. What is added
-/// or multiplied by broadcasting (a bias, a scale, a temperature) is none.
+/// The operands of an operator that are weights: factors of a product, and tables of look-ups. An
+/// operand that is added or multiplied by broadcasting (a bias, a scale) is no weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weights {
     /// No operand is.

@@ -39,10 +39,7 @@ impl Given<'_> {
         let is_zero = |round: usize| {
             let value = |name: &str| {
                 let at = names.iter().position(|known| *known == name)?;
-                let samples = match self.is_extent(name) {
-                    true => OF_EXTENTS,
-                    false => OF_CONSTANTS,
-                };
+                let samples = if self.is_extent(name) { OF_EXTENTS } else { OF_CONSTANTS };
                 Some(samples[(round + at * (1 + round / samples.len())) % samples.len()])
             };
             scalar::value(&at_zero, &value) == Ok(0.0)
@@ -66,9 +63,10 @@ fn stays_if(at_zero: Formula) -> AtZero {
     {
         return AtZero::If(compare(BinaryOperator::Greater, exponent.clone()));
     }
-    match at_zero.is_constant() {
-        true => AtZero::If(compare(BinaryOperator::Equal, at_zero)),
-        false => AtZero::Moves,
+    if at_zero.is_constant() {
+        AtZero::If(compare(BinaryOperator::Equal, at_zero))
+    } else {
+        AtZero::Moves
     }
 }
 

@@ -1,7 +1,7 @@
-//! Operators that users declare: rows like those of the table, made while their crate compiles.
+//! Declared operators: specs like those of the table, made while the user's crate compiles.
 //!
-//! A row lives as long as the compiler, which is one process for each crate: what a declaration says is kept for good, a few
-//! hundred bytes.
+//! A row lives as long as the compiler, which is one process for each crate: what a declaration
+//! says is kept for good, a few hundred bytes.
 
 use super::unary::{DENSE_ONLY, ZERO_PRESERVING, gradient_family, gradient_rules};
 use super::write::{self, DEFAULTS, no_gradient};
@@ -9,7 +9,8 @@ use super::{DeclaredKernel, Gradient, Kind, Operator, Rule, Weights};
 use crate::shapes::{names_of, terms};
 use crate::storage::{Storage, join};
 
-/// What a declaration says of an operator. [`check`](Declaration::check) it before its rows are made.
+/// What a declaration says of an operator. [`check`](Declaration::check) it before its rows are
+/// made.
 #[derive(Clone, Debug, Default)]
 pub struct Declaration {
     /// The name in the language.
@@ -134,8 +135,8 @@ impl Declaration {
         }
     }
 
-    /// The row, and that of its gradient where it is a function of each element with a derivative. `index` is given back by
-    /// [`Kind::Declared`].
+    /// The row, and that of its gradient where it is a function of each element with a derivative.
+    /// `index` is given back by [`Kind::Declared`].
     ///
     /// # Panics
     ///
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_well_formed_is_named() {
+    fn malformed_declarations_are_named() {
         for (rule, message) in [
             ("dense dense", "the rule `dense dense` has no result"),
             ("dense csc -> dense", "`csc` is not what an operand of a rule can be"),

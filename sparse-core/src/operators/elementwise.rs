@@ -1,15 +1,17 @@
 //! Element-wise functions of two operands, with broadcasting of dense operands: one line each.
 //!
-//! The formula is the function; its family says where it is 0 without being computed, and decides the storage rules. With a number
-//! as an operand a sparse array keeps its storage where the function of that number is 0 at 0: `maximum(x, -1)` and `power(x, 2)`
-//! of a csr are csr, `maximum(x, 1)` and `power(x, 0)` are refused.
+//! The formula is the function; its family says where it is 0 without being computed, and decides
+//! the storage rules. With a number as an operand a sparse array keeps its storage where the
+//! function of that number is 0 at 0: `maximum(x, -1)` and `power(x, 2)` of a csr are csr,
+//! `maximum(x, 1)` and `power(x, 0)` are refused.
 
 use super::write::{DEFAULTS, gradient, no_gradient, rule};
 use super::{BinaryFamily, Condition, Kind, Operator, Rule, Scaling, Weights};
 
 const ZERO_STAYS: &Condition = &Condition::ZERO_STAYS;
 
-/// f(0, 0) = 0, for sums and differences: a sparse array plus a number is dense, but for plus 0, which is left out.
+/// f(0, 0) = 0, for sums and differences: a sparse array plus a number is dense, but for plus 0,
+/// which is left out.
 const SUM: &[Rule] = &[
     rule("dense dense -> dense").on_gpu(),
     rule("csr csr -> csr").on_gpu().same_shape(),
@@ -22,8 +24,8 @@ const SUM: &[Rule] = &[
     rule("scalar dense -> dense").on_gpu(),
 ];
 
-/// f(0, 0) = 0, and not 0 elsewhere: two operands of one sparse storage keep it. A number is the right operand: each of
-/// these functions has a mirror.
+/// f(0, 0) = 0, and not 0 elsewhere: two operands of one sparse storage keep it. A number is the
+/// right operand: each of these functions has a mirror.
 const UNION: &[Rule] = &[
     rule("dense dense -> dense").on_gpu(),
     rule("csr csr -> csr").on_gpu().same_shape(),
@@ -54,7 +56,8 @@ const INTERSECTION: &[Rule] = &[
     rule("scalar row_sparse -> row_sparse").on_gpu(),
 ];
 
-/// As `LEFT`, but that where the right operand stores nothing it is 0 like any other, whatever comes of it.
+/// As `LEFT`, but that where the right operand stores nothing it is 0 like any other, whatever
+/// comes of it.
 const STORED_LEFT: &[Rule] = &[
     rule("dense dense -> dense").on_gpu(),
     rule("csr csr -> csr").on_gpu().same_shape(),

@@ -1,4 +1,4 @@
-//! Facts of an operator that follow from its row: positions of operands, defaults, costs.
+//! Facts that follow from an operator spec: positions of operands, defaults, costs.
 
 use super::{Attribute, Combine, IdsBelow, Kind, Operator, Total};
 use crate::attributes::Attributes;
@@ -22,7 +22,8 @@ impl Operator {
         self.operands.iter().position(|operand| *operand == name)
     }
 
-    /// The [alternative](Self::alternative), where `refused` is the operand and each has its name by `describe`.
+    /// The [alternative](Self::alternative), where `refused` is the operand and each has its name
+    /// by `describe`.
     pub fn way_out(&self, refused: &str, describe: impl Fn(usize) -> String) -> Option<String> {
         let text = self.alternative?.replace("{}", refused);
         Some(self.operands.iter().enumerate().fold(text, |text, (place, name)| {
@@ -66,7 +67,8 @@ impl Operator {
         self.operands.len() - self.optional
     }
 
-    /// Which ids must stay below what: nothing where a flag (`clip`, `wrap`) says what becomes of ids beyond.
+    /// Which ids must stay below what: nothing where a flag (`clip`, `wrap`) says what becomes of
+    /// ids beyond.
     pub fn ids_checked(&self, attributes: &Attributes) -> Option<IdsBelow> {
         let says_otherwise = attributes.flag("clip") || attributes.flag("wrap");
         self.ids_below.filter(|_| !says_otherwise)

@@ -1,33 +1,35 @@
 //! Kinds of operators: which kernels carry them out.
 
-/// Which kernels carry an operator out.
+/// The kernels that compute an operator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// Its own kernel folder, one kernel a rule.
     Kernel,
-    /// A scalar function of `x` and of the attributes that are numbers: the unary kernels with this formula.
+    /// A scalar function of `x` and of the attributes that are numbers: the unary kernels with this
+    /// formula.
     Unary(&'static str),
     /// A scalar function of `x` and `y`: the kernels of a family with this formula.
     Binary(BinaryFamily, &'static str),
     /// A reduction over axes: the reduction kernels with these formulas.
     Reduction(Reduction),
-    /// A loss: the mean over the rows of a function of a row of scores and a label. The operator
-    /// of this name is its gradient.
+    /// A loss: the mean over the samples of a function of a sample's scores and its label. The
+    /// operator of this name is its gradient.
     Loss {
         /// The operator that gives the gradient with respect to the first operand.
         gradient: &'static str,
-        /// What the label means.
+        /// The meaning of the label.
         label: LossLabel,
-        /// Of a loss that is a sum over the scores of a row, what it is of each.
+        /// The loss of one score, for a loss that is a sum over the scores of a sample.
         element: Option<ElementLoss>,
     },
     /// The gradient of a loss: the kernels of the loss of this name.
     LossGradient(&'static str),
-    /// Functions of the user's: which declaration, and what of it.
+    /// Functions of the user: the position of the declaration, and which of its functions.
     Declared(usize, DeclaredKernel),
 }
 
-/// The loss of one score, as formulas in the score `s`, its label `t` and attributes that are numbers.
+/// The loss of one score, as formulas in the score `s`, its label `t` and attributes that are
+/// numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ElementLoss {
     /// The loss.
@@ -36,8 +38,8 @@ pub struct ElementLoss {
     pub slope: &'static str,
 }
 
-/// What a reduction does: `map` of every element `x`, combined, and `finish` of the result `s` over `n` elements. The formulas
-/// may name attributes that are numbers. Computed in `f64`.
+/// What a reduction does: `map` of every element `x`, combined, and `finish` of the result `s` over
+/// `n` elements. The formulas may name attributes that are numbers. Computed in `f64`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reduction {
     /// A formula in `x`. Sums are taken over what is stored: it must be 0 at 0.
@@ -81,11 +83,11 @@ pub enum Combine {
     Smallest,
 }
 
-/// What a binary function does where an operand stores nothing.
+/// The value of a binary function where an operand stores nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BinaryFamily {
-    /// f(0, 0) is not 0, or f is not defined there: dense operands. With a number, a sparse operand keeps its storage where
-    /// that makes f(0) = 0, as in `power(x, 2)`.
+    /// f(0, 0) is not 0, or f is not defined there: dense operands. With a number, a sparse operand
+    /// keeps its storage where that makes f(0) = 0, as in `power(x, 2)`.
     Dense,
     /// f(0, 0) = 0: the result stores what either operand stores (add, subtract).
     Union,
@@ -93,12 +95,12 @@ pub enum BinaryFamily {
     Intersection,
     /// f(0, y) = 0 for the left operand only (divide).
     Left,
-    /// A function of `g` and `x`, the gradient arriving at a unary function and its operand (or result), with
-    /// f(0, x) = 0, where the function's derivative at 0 is 0, or taken as 0: the result stores what both store. A dense
-    /// `g` meets a csr `x` on its pattern.
+    /// A function of `g` and `x`, the gradient arriving at a unary function and its operand (or
+    /// result), with f(0, x) = 0, where the function's derivative at 0 is 0, or taken as 0: the
+    /// result stores what both store. A dense `g` meets a csr `x` on its pattern.
     Gradient,
-    /// The same where the derivative at 0 is another number: an element that `x` does not store is 0 and has a gradient all
-    /// the same, so that the result stores what `g` stores.
+    /// The same where the derivative at 0 is another number: an element that `x` does not store is
+    /// 0 and has a gradient all the same, so that the result stores what `g` stores.
     SlopedGradient,
 }
 
@@ -109,7 +111,7 @@ impl BinaryFamily {
     }
 }
 
-/// What the label of a loss means.
+/// The meaning of a loss's label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossLabel {
     /// Any finite number.
@@ -129,6 +131,7 @@ pub enum DeclaredKernel {
     OfRule,
     /// The function of each element.
     Each,
-    /// The derivative of that, times the gradient that arrives; true where it may be other than 0 at 0.
+    /// The derivative of that, times the gradient that arrives; true where it may be other than 0
+    /// at 0.
     EachGradient(bool),
 }

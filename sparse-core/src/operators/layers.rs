@@ -1,5 +1,5 @@
-//! Layers: products with a table that batches read by rows, a second-order interaction, and the product at a pattern that gradients of
-//! sparse values are made of.
+//! Layers: products with a table that batches read by rows, a second-order interaction, and the
+//! product at a pattern that gradients of sparse values are made of.
 
 use super::write::{
     DEFAULTS, all_rows, flag, gradient, gradient_when, no_gradient, rows_by, rows_by_ids, rule,

@@ -1,4 +1,4 @@
-//! The same elements in another shape or order, and repeated.
+//! Operators that reshape, reorder and repeat elements.
 
 use super::write::{
     DEFAULTS, axes, extents, flag, gradient, integer, list, planned, required_extent, rule,

@@ -51,9 +51,10 @@ const CLASSES: &[Rule] = &[
     rule("dense csr dense -> dense").on_gpu().only(&TARGETS),
 ];
 
-/// The two rows of a loss, the loss and its gradient: their constants, the name, an attribute with how the gradient is given
-/// it and what must hold of it, what the label means, the shapes of the operands, the storage rules, of a sum over scores the
-/// formulas of a score's loss and its derivative, and one sentence.
+/// The two rows of a loss, the loss and its gradient: their constants, the name, an attribute with
+/// how the gradient is given it and what must hold of it, what the label means, the shapes of the
+/// operands, the storage rules, of a sum over scores the formulas of a score's loss and its
+/// derivative, and one sentence.
 macro_rules! losses {
     ($($LOSS:ident $GRADIENT:ident $name:literal $([$attribute:expr, $passed:literal, $valid:literal])?
         $label:ident [$shape:literal $(| $other:literal)*] $rules:ident $(($loss:literal, $slope:literal))?,

@@ -1,7 +1,8 @@
-//! The operator table: everything about an operator is stated in one row.
+//! The operator table: everything about an operator is stated in its spec, one row of the table.
 //!
-//! From a row follow inference, the gradient's storage, the kernel's name, the traits of the macro-free API,
-//! the documentation and the tests. Nothing about an operator is written anywhere else but its kernel.
+//! Inference, the gradient's storage, the kernel's name, the traits of the macro-free API, the
+//! documentation and the tests follow from the spec. Only the kernel is written elsewhere. A pass
+//! that needs to know something about an operator reads a column; no code compares its name.
 
 mod columns;
 mod conditions;

@@ -1,4 +1,4 @@
-//! What computes a rule on a GPU: from the operator's kind and the rule's mark, for plans, pages and the runtime alike.
+//! Kernels of GPUs for storage rules, by the operator's kind and the rule's mark.
 
 use super::{Kind, Operator, Rule, Signature, find};
 
@@ -24,7 +24,8 @@ pub enum GpuFamily {
 }
 
 impl GpuFamily {
-    /// The name of what several rules share; `None` of the kernel of one rule, which has the rule's.
+    /// The name of what several rules share; `None` of the kernel of one rule, which has the
+    /// rule's.
     pub const fn shared_name(self) -> Option<&'static str> {
         Some(match self {
             GpuFamily::OfRule => return None,
@@ -45,8 +46,8 @@ impl GpuFamily {
 }
 
 impl Operator {
-    /// What is launched on a GPU for the kernel of this name, `dot_csr_dense`; `None` where GPUs have nothing: the rule is not marked, or the
-    /// operator is declared in a model's source.
+    /// What is launched on a GPU for the kernel of this name, `dot_csr_dense`; `None` where GPUs
+    /// have nothing: the rule is not marked, or the operator is declared in a model's source.
     pub fn gpu_family(&self, kernel: &str) -> Option<GpuFamily> {
         let rule = kernel.strip_prefix(self.name)?.strip_prefix('_')?;
         let is = |of: Signature| of.on_gpu && of.results().any(|result| of.kernel(result) == rule);
@@ -68,7 +69,7 @@ impl Operator {
 }
 
 #[test]
-fn what_is_launched_follows_from_kind_and_mark() {
+fn gpu_kernels_follow_from_kind_and_mark() {
     use super::{all, find};
     let launched = |operator: &str, kernel: &str| {
         find(operator).unwrap().gpu_family(kernel).map(|of| of.name(kernel).to_owned())

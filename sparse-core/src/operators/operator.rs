@@ -1,7 +1,7 @@
-//! One row of the operator table, and what a row is made of.
+//! Operator specs: the type of a row of the operator table, and the types of its columns.
 //!
-//! These types name each other, by the conditions under which a rule or a column applies: a condition
-//! is a function of the operator. What is computed from them is in the files beside.
+//! The types refer to each other: a rule or a column may have a condition, and a condition is a
+//! function of the operator. The files beside compute with them.
 
 use super::{
     CsrPattern, IdsBelow, KernelModule, Kind, Link, MatrixProduct, Placement, RowNames, RowUse,
@@ -12,64 +12,66 @@ use crate::formula::Formula;
 use crate::shapes::Substitution;
 use crate::storage::Storage;
 
-/// One operator: a row of the table.
+/// An operator spec: one row of the operator table.
 #[derive(Debug)]
 pub struct Operator {
-    /// The name in the language.
+    /// The name in the language, unique in the table.
     pub name: &'static str,
     /// One sentence, for the documentation.
     pub summary: &'static str,
-    /// The operands' names, in order. An operand called `like` lends its shape (and pattern) only: it is not
-    /// read and has no gradient.
+    /// The operands' names, in order. Of an operand called `like` only the shape (and the pattern)
+    /// is read; it has no gradient.
     pub operands: &'static [&'static str],
-    /// How many of the last operands may be left out. Rules are written for each number of operands.
+    /// How many of the last operands may be left out. Rules are written for each number of
+    /// operands.
     pub optional: usize,
-    /// For an operator that takes any number of operands, two by two: the operator that joins the result of the first two, and then
-    /// each result so far, with the next operand.
+    /// The operator that joins the result so far with the next operand, for an operator that takes
+    /// any number of operands.
     pub chain: Option<&'static str>,
     /// The operator that a chain of one operand is; the operand itself where there is none.
     pub chain_of_one: Option<&'static str>,
-    /// The operator that gives the same with its two operands exchanged (`less` for `greater`): a number is made the right
-    /// operand by it.
+    /// The operator that gives the same result with exchanged operands (`less` for `greater`). It
+    /// makes a number the right operand.
     pub mirror: Option<&'static str>,
     /// True where `f(f(x, y), z)` is `f(x, f(y, z))`, up to rounding, without attributes.
     pub is_associative: bool,
     /// Other names in the language.
     pub aliases: &'static [&'static str],
-    /// Where an operand holds ids: the operand and axis whose extent they stay below.
+    /// The operand and axis whose extent bounds the ids in an operand.
     pub ids_below: Option<IdsBelow>,
     /// The attributes, in order.
     pub attributes: &'static [Attribute],
     /// The shape rule; see [`shapes`](crate::shapes) for the grammar.
     pub shape: &'static str,
-    /// The storage rules. A combination that no rule covers is refused.
+    /// The storage rules. A combination of storage types without a rule is a compile error.
     pub storage: &'static [Rule],
-    /// For each operand that has one, its gradient.
+    /// The gradients, or the reasons why there are none, by operand.
     pub gradient: &'static [Gradient],
-    /// Which kernels carry it out.
+    /// The kernels that compute it.
     pub kind: Kind,
     /// Where kernels of its own are.
     pub kernels: KernelModule,
-    /// The cost in what is stored, for kernels of their own; that of the families follows from their kind.
+    /// The cost in stored elements, of an operator with a kernel of its own. The cost of other
+    /// operators follows from their kind.
     pub cost: &'static str,
-    /// What to write instead where a sparse operand is refused; `{}` stands for the operand, `{name}` for that of a name.
+    /// Code to write where a sparse operand is refused. `{}` stands for the operand, `{name}` for
+    /// the operand of that name.
     pub alternative: Option<&'static str>,
-    /// The operands that are weights of what the others hold. Penalties shrink a parameter that is
-    /// used as one.
+    /// The operands that are weights. Weight decay and L1 shrink a parameter that is used as one.
     pub weights: Weights,
-    /// What makes predictions of scores: the function that the operator is of a score, or of a row of scores.
+    /// The link function that it is: predictions as a function of scores.
     pub link: Option<Link>,
-    /// Where a csr result of a kernel of its own stores elements; of functions of elements it
-    /// follows from their kind.
+    /// The sparsity pattern of a csr result, for operators with a kernel of their own. The pattern
+    /// of element-wise functions follows from their kind.
     pub csr_pattern: CsrPattern,
-    /// The operator that computes the same at the places that a csr stores, and nowhere else: it
-    /// takes the operands but `like`, and then that csr.
+    /// The operator that computes the same at the entries of a csr only. It takes the operands
+    /// without `like`, and then that csr.
     pub at_pattern: Option<&'static str>,
     /// Of a function of two elements, the operator that computes it where the left operand stores
     /// an element, whatever the right one stores, and whatever it is at 0.
     pub where_stored: Option<&'static str>,
-    /// True where it sums over the axes along which its operand was repeated to another: where
-    /// there are none, it is its operand.
+    /// True for a sum over the axes along which the first operand was broadcast from the shape of
+    /// the second. With equal shapes the result is the first operand.
     pub undoes_broadcasting: bool,
     /// True of the sum of its two operands.
     pub is_sum: bool,
@@ -88,12 +90,13 @@ pub struct Operator {
     pub converts_to: Option<Storage>,
     /// The trait of `std::ops` that stands for it in Rust, and the method of that.
     pub std_trait: Option<(&'static str, &'static str)>,
-    /// How a kernel of its own reads the rows of operands that may be row_sparse; the families read
-    /// all rows.
+    /// How a kernel of its own reads the table rows of operands that may be row_sparse. Other kinds
+    /// read all rows.
     pub reads_rows: &'static [RowsRead],
-    /// Which rows a row_sparse result of a kernel of its own stores; the families act within rows.
+    /// Which table rows a row_sparse result of a kernel of its own stores. Other kinds act within
+    /// rows.
     pub result_rows: &'static [ResultRows],
-    /// True for rows that the language does not offer: gradients of other rows.
+    /// True for an operator that the language does not offer: the gradient of another operator.
     pub internal: bool,
 }
 
@@ -102,14 +105,14 @@ pub struct Operator {
 pub struct Attribute {
     /// The name in the language.
     pub name: &'static str,
-    /// What values it takes.
+    /// The type of its values.
     pub kind: AttributeKind,
-    /// True where its integers are extents or bounds of parts, as which a constant of Rust can
-    /// stand.
+    /// True where its integers are extents or bounds of slices. A constant of Rust may stand for
+    /// such an integer.
     pub is_extent: bool,
 }
 
-/// What values an attribute takes.
+/// The type of an attribute's values, with its default.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AttributeKind {
     /// `true` or `false`; `false` where it is not given.
@@ -138,22 +141,23 @@ impl AttributeKind {
 pub struct Gradient {
     /// The operand.
     pub operand: &'static str,
-    /// What must hold, joined by `and`, or nothing: flags (`transpose_rhs`, `!transpose_rhs`), conditions on attributes (`ord == 1`)
-    /// and on the ranks of operands (`rhs_rank == 1`).
+    /// Conditions joined by `and`, or none: flags (`transpose_rhs`, `!transpose_rhs`), conditions
+    /// on attributes (`ord == 1`) and on the ranks of operands (`rhs_rank == 1`).
     pub when: Option<&'static str>,
-    /// A formula over operators in `grad`, `out`, the operands and the attributes that are numbers, or why there is none.
-    /// `0` says that the result does not change with the operand, almost everywhere.
+    /// A formula over operators in `grad`, `out`, the operands and the attributes that are numbers,
+    /// or why there is none. `0` says that the result does not change with the operand, almost
+    /// everywhere.
     pub formula: Result<&'static str, &'static str>,
-    /// True where it is not the derivative, but what training is told in place of it.
+    /// True for a surrogate: training uses it in place of the derivative.
     pub is_surrogate: bool,
 }
 
-/// One line of an operator's storage rules, as written in its row.
+/// A storage rule, as written in the operator spec.
 ///
-/// Patterns of operands, in order: `dense`, `csr`, `row_sparse`; `csr'` is a csr that the operator reads
-/// transposed; `scalar` a number known at compile time; `ids` a dense array of integer ids. A dense operand may be
-/// transposed or not: its kernel is told; `like` any array, of which the shape alone is read. A result may be `ids` too: positions
-/// or counts, as a dense array of `u64`.
+/// Patterns of operands, in order: `dense`, `csr`, `row_sparse`; `csr'` is a csr that the operator
+/// reads transposed; `scalar` a number known at compile time; `ids` a dense array of integer ids. A
+/// dense operand may be transposed or not: its kernel is told; `like` any array, of which the shape
+/// alone is read. A result may be `ids` too: positions or counts, as a dense array of `u64`.
 #[derive(Debug)]
 pub struct Rule {
     pub(super) text: &'static str,
@@ -164,29 +168,29 @@ pub struct Rule {
     pub(super) condition: Option<&'static Condition>,
 }
 
-/// When a rule applies, beyond the storage of the operands.
+/// A condition under which a rule applies, beyond the storage of the operands.
 #[derive(Debug)]
 pub struct Condition {
-    /// In words, to follow the rule: `where f(0) = 0`.
+    /// The condition in words, which follow the rule: `where f(0) = 0`.
     pub text: &'static str,
-    /// What the kernel's name ends with, where another rule covers the same operands without the condition.
+    /// The end of the kernel's name, where another rule covers the same operands unconditionally.
     pub suffix: &'static str,
-    /// Whether it holds.
+    /// The test of an application.
     pub holds: fn(&Given<'_>) -> bool,
 }
 
-/// What a condition is about.
+/// The application that a condition tests.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a> {
     /// The operator.
     pub operator: &'static Operator,
     /// The attributes given.
     pub attributes: &'a Attributes,
-    /// For each operand the number that it is, if it is one: seen, or a formula in names.
+    /// For each operand the number that it is, if any: a value, or a formula in names.
     pub numbers: &'a [Option<Formula>],
     /// The operands' ranks.
     pub ranks: &'a [usize],
-    /// Which names in numbers are constants of Rust: the others are extents. Nothing without names.
+    /// The table that tells constants of Rust from extents among the names; none without names.
     pub names: Option<&'a Substitution>,
 }
 
@@ -198,10 +202,10 @@ impl PartialEq for Condition {
 
 impl Eq for Condition {}
 
-/// Which rows a row_sparse result stores. The first entry whose condition holds is the one.
+/// The table rows that a row_sparse result stores. The first entry whose condition holds applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultRows {
-    /// Any: every row, or those that values tell.
+    /// Any rows: all of them, or some that depend on values.
     All,
     /// None.
     Nothing,

@@ -1,4 +1,4 @@
-//! Elements in order, positions and counts: the latter are ids.
+//! Sorting, positions and counts; positions and counts are ids.
 
 use super::write::{
     DEFAULTS, all_rows, axes, extent, flag, gradient, integer, no_gradient, planned, rule, shared,

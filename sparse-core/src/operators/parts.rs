@@ -1,7 +1,8 @@
 //! Parts of arrays, and arrays joined: elements are moved, nothing is computed.
 //!
-//! The gradient of a part is that part of an array of zeros: what is not in the part stays unstored where the gradient that arrives
-//! is sparse, and also where some rows of a row_sparse array were taken.
+//! The gradient of a part is that part of an array of zeros: what is not in the part stays unstored
+//! where the gradient that arrives is sparse, and also where some rows of a row_sparse array were
+//! taken.
 
 use super::write::{
     DEFAULTS, all_rows, axes, extents, flag, gradient, integer, list, planned, rule,

@@ -6,7 +6,8 @@ use super::write::{
 };
 use super::{Combine, Condition, Kind, Operator, Placement, Reduction, ResultRows, Rule};
 
-/// The rows of reductions: constant, name, how elements are combined, the formulas, and the gradient.
+/// The rows of reductions: constant, name, how elements are combined, the formulas, and the
+/// gradient.
 macro_rules! reductions {
     ($($NAME:ident $name:literal $(($attribute:expr))? = $combine:ident of $map:literal, then $finish:literal, $rules:ident,
         gradient = $gradient:expr, $summary:literal;)*) => {

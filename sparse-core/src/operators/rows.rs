@@ -1,4 +1,4 @@
-//! Rows of tables: which rows an operator reads, and which ones its result stores.
+//! Table rows: which ones an operator reads, and which ones its result stores.
 
 use super::write::{all_rows, within_rows};
 use super::{DeclaredKernel, Given, Kind, Operator, ResultRows, RowsRead};

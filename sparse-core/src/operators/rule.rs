@@ -16,8 +16,8 @@ pub struct Signature {
     pub gives_ids: bool,
     /// True where the operands must have one shape (no broadcasting).
     pub same_shape: bool,
-    /// True where a csr operand may be a `csr<unit>`, which a kernel of its own reads without values. Elsewhere its ones are
-    /// written out first, by `csr`.
+    /// True where a csr operand may be a `csr<unit>`, which a kernel of its own reads without
+    /// values. Elsewhere its ones are written out first, by `csr`.
     pub of_units: bool,
     /// True where GPUs have its kernels too, for every result and for patterns.
     pub on_gpu: bool,
@@ -30,7 +30,8 @@ pub struct Signature {
 pub enum Pattern {
     /// An array of this storage, read transposed or not.
     Array(Storage, bool),
-    /// A csr that holds a pattern only, read transposed or not: of [kernels](Signature::of_units), not of rules.
+    /// A csr that holds a pattern only, read transposed or not: of [kernels](Signature::of_units),
+    /// not of rules.
     Unit(bool),
     /// A number known at compile time.
     Scalar,
@@ -82,7 +83,8 @@ impl Rule {
         self.text
     }
 
-    /// The signatures of the rule's kernels: its own, and that of the kernels for patterns, if there are such.
+    /// The signatures of the rule's kernels: its own, and that of the kernels for patterns, if
+    /// there are such.
     pub fn signatures(&self) -> impl Iterator<Item = Signature> {
         let own = self.signature();
         let for_units = own.for_units();
@@ -133,8 +135,8 @@ impl Rule {
 
 impl Signature {
     /// The name of the kernel that carries the rule out: `csr_transposed_dense`, and
-    /// `csr_transposed_dense_into_dense` for a result on request; `unit_transposed_dense` of the same
-    /// [for patterns](Signature::for_units).
+    /// `csr_transposed_dense_into_dense` for a result on request; `unit_transposed_dense` of the
+    /// same [for patterns](Signature::for_units).
     pub fn kernel(&self, result: Storage) -> String {
         let mut name = String::new();
         for pattern in &self.operands {

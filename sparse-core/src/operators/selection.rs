@@ -1,7 +1,7 @@
 //! Elements and rows chosen by ids or by a condition: they are moved, nothing is computed.
 //!
-//! Ids are data: a result does not change with them in small steps. Ids of a batch are checked against the extent that they index;
-//! `clip` and `wrap` say instead what becomes of ids beyond it.
+//! Ids are data: a result does not change with them in small steps. Ids of a batch are checked
+//! against the extent that they index; `clip` and `wrap` say instead what becomes of ids beyond it.
 
 use super::write::{
     DEFAULTS, all_rows, flag, gradient, integer, no_gradient, required_extent, rows_by,

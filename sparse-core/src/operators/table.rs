@@ -1,4 +1,4 @@
-//! The rows of the table, family by family.
+//! The list of operators, family by family.
 
 use super::{
     Operator, RowNames, RowUse, RowsRead, dot, elementwise, layers, layout, loss, order, parts,

@@ -1,14 +1,16 @@
 //! Element-wise functions of one operand: one line each.
 //!
-//! The formula is the function; its value at 0 decides the storage: zero-preserving functions keep `csr` and
-//! `row_sparse`, the others take dense operands only. The derivative is a formula in `x` (the operand) or
-//! `y` (the result), whichever it needs, and becomes an operator of its own. What the derivative is at 0 (`slope`, 0 where
-//! it is not given) decides the storage of the gradient: storage must not change the mathematics, and a function like
-//! `sin` has a gradient where its operand stores nothing. An infinite slope (`sqrt`, `cbrt`) is taken as 0 there.
+//! The formula is the function; its value at 0 decides the storage: zero-preserving functions keep
+//! `csr` and `row_sparse`, the others take dense operands only. The derivative is a formula in `x`
+//! (the operand) or `y` (the result), whichever it needs, and becomes an operator of its own. What
+//! the derivative is at 0 (`slope`, 0 where it is not given) decides the storage of the gradient:
+//! storage must not change the mathematics, and a function like `sin` has a gradient where its
+//! operand stores nothing. An infinite slope (`sqrt`, `cbrt`) is taken as 0 there.
 
 //!
-//! A function with parameters takes them as attributes; whether it is 0 at 0 may depend on them, and so may the storage of its
-//! result: `clip(x, lower = -1, upper = 1)` of a csr is csr, `clip(x, lower = 1, upper = 2)` is refused.
+//! A function with parameters takes them as attributes; whether it is 0 at 0 may depend on them,
+//! and so may the storage of its result: `clip(x, lower = -1, upper = 1)` of a csr is csr,
+//! `clip(x, lower = 1, upper = 2)` is refused.
 
 // A slope is the number that its formula spells out.
 #![allow(clippy::approx_constant)]
@@ -61,8 +63,8 @@ pub(super) const fn gradient_family(slope: f64) -> BinaryFamily {
     if slope != 0.0 { BinaryFamily::SlopedGradient } else { BinaryFamily::Gradient }
 }
 
-/// The rows of functions: with a derivative, two, the function and its gradient; the others, one. `NEGATIVE` and functions with
-/// parameters are written below.
+/// The rows of functions: with a derivative, two, the function and its gradient; the others, one.
+/// `NEGATIVE` and functions with parameters are written below.
 macro_rules! unary {
     (smooth { $($FUNCTION:ident $GRADIENT:ident $name:literal = $formula:literal, at_zero = $at_zero:literal
         $(, slope = $slope:literal)?, derivative($of:ident) = $derivative:literal, $summary:literal $(, instead = $instead:literal)? $(, link = $link:ident)?;)* }
@@ -74,7 +76,8 @@ macro_rules! unary {
             &NEGATIVE, &PATTERN, &SCALE_GRADIENT, $(&$FUNCTION, &$GRADIENT,)* $(&$OTHER,)* $(&$PARAMETRIC, &$PARAMETRIC_GRADIENT,)*
         ];
 
-        /// What each row says of its value and its slope at 0, for the tests that hold the formulas to it.
+        /// What each row says of its value and its slope at 0, for the tests that hold the formulas
+        /// to it.
         #[cfg(test)]
         pub(super) const AT_ZERO: &[(&str, &str, &str, &str, f64, f64)] = &[$((
             $name, $formula, $derivative, stringify!($of), $at_zero as f64, 0.0 $(+ $slope as f64)?,

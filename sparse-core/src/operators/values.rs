@@ -5,11 +5,13 @@ use crate::attributes::Attributes;
 use crate::formula::{Formula, parse, scalar};
 
 impl Operator {
-    /// The value of a scalar formula of the row, which names attributes that are numbers or flags; `variable` knows the others.
+    /// The value of a scalar formula of the row, which names attributes that are numbers or flags;
+    /// `variable` knows the others.
     ///
     /// # Errors
     ///
-    /// The name of a variable or function that is not known, or of a required attribute that is not given.
+    /// The name of a variable or function that is not known, or of a required attribute that is not
+    /// given.
     pub fn scalar(
         &self,
         formula: &str,
@@ -21,7 +23,8 @@ impl Operator {
         scalar::value(&formula, &known)
     }
 
-    /// The value of an element-wise operator for one element (of each operand); see [`Operator::scalar`].
+    /// The value of an element-wise operator for one element (of each operand); see
+    /// [`Operator::scalar`].
     ///
     /// # Errors
     ///

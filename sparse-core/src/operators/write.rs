@@ -1,4 +1,4 @@
-//! Words in which the rows of the table are written: defaults, attributes, rules and gradients.
+//! Constructors of columns, by which operator specs are written: attributes, rules, gradients.
 
 use super::{
     Attribute, AttributeKind, Condition, CsrPattern, Gradient, KernelModule, Kind, MatrixProduct,

@@ -1,8 +1,8 @@
-//! What the user wrote after a name: `let y: csr[n, d] = …`, `output y: csr[n, d]`.
+//! Type annotations: `let y: csr[n, d] = …`, `output y: csr[n, d]`.
 //!
-//! It is checked, and it decides between the results that a rule offers. Where the model allows a fallback, a dense value
-//! that is annotated sparse is converted back: the value of a `let` for all who read it, that of an output for the
-//! output alone.
+//! It is checked, and it decides between the results that a rule offers. Where the model allows a
+//! fallback, a dense value that is annotated sparse is converted back: the value of a `let` for all
+//! who read it, that of an output for the output alone.
 
 use super::conversions::push_conversion;
 use crate::diagnostics::{Code, Diagnostic};
@@ -66,7 +66,8 @@ pub(super) fn check_claimed_shapes(graph: &mut Graph, diagnostics: &mut Vec<Diag
     }
 }
 
-/// A value that was just appended meets its annotation, or is converted, or is marked broken. Gives the value that has the name.
+/// A value that was just appended meets its annotation, or is converted, or is marked broken. Gives
+/// the value that has the name.
 pub(super) fn meet(
     graph: &mut Graph,
     id: ValueId,
@@ -94,7 +95,8 @@ pub(super) fn meet(
     }
 }
 
-/// The values that other names are annotated for, and the storage these agree on: where a rule offers it, the value is made so.
+/// The values that other names are annotated for, and the storage these agree on: where a rule
+/// offers it, the value is made so.
 pub(super) fn claimed(graph: &Graph) -> HashMap<ValueId, Storage> {
     let mut asked: HashMap<ValueId, Option<Storage>> = HashMap::new();
     for claim in &graph.claims {
@@ -131,7 +133,8 @@ pub(super) fn meet_claims(graph: &mut Graph, diagnostics: &mut Vec<Diagnostic>) 
     }
 }
 
-/// Whether a value has the annotated types of elements and storage: nothing to do, the storage to convert it to, or an error.
+/// Whether a value has the annotated types of elements and storage: nothing to do, the storage to
+/// convert it to, or an error.
 fn check_type(
     graph: &Graph,
     id: ValueId,
@@ -147,18 +150,19 @@ fn check_type(
         return Err(Diagnostic::new(Code::AnnotatedElement, annotation.place, message).help(help));
     }
     let allowed = graph.fallback != Fallback::Deny && found == Storage::Dense;
-    match found == wanted {
-        true => Ok(None),
-        false if convertible && allowed && !value.element.is_id() => Ok(Some(wanted)),
-        false => {
-            let message = format!("`{name}` is annotated `{wanted}`, but its storage is `{found}`");
-            let help = match value.element.is_id() {
-                true => format!("write `{found}` here: ids are dense"),
-                false => format!("write `{found}` here, or convert with `{wanted}(…)`"),
-            };
-            Err(Diagnostic::new(Code::AnnotatedStorage, annotation.place, message).help(help))
-        }
+    if found == wanted {
+        return Ok(None);
     }
+    if convertible && allowed && !value.element.is_id() {
+        return Ok(Some(wanted));
+    }
+    let message = format!("`{name}` is annotated `{wanted}`, but its storage is `{found}`");
+    let help = if value.element.is_id() {
+        format!("write `{found}` here: ids are dense")
+    } else {
+        format!("write `{found}` here, or convert with `{wanted}(…)`")
+    };
+    Err(Diagnostic::new(Code::AnnotatedStorage, annotation.place, message).help(help))
 }
 
 /// Says that a value is converted, where the model asks for that.

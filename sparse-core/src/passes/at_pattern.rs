@@ -16,7 +16,7 @@ use crate::storage::Storage;
 
 /// What a part of a formula is.
 #[derive(Clone, Copy, Debug)]
-enum Part {
+enum Operand {
     /// A number, or a dense array that is repeated to the shape of the pattern.
     Repeated(ValueId),
     /// A dense array of its shape.
@@ -39,15 +39,18 @@ pub(super) fn instantiate_at(
     let mut at = AtPattern { graph, scope, pattern, place, diagnostics };
     let part = at.part(formula)?;
     Ok(match part {
-        Part::Other(id) => id,
+        Operand::Other(id) => id,
         part => at.stored(part),
     })
 }
 
-impl Part {
+impl Operand {
     fn id(&self) -> ValueId {
         match *self {
-            Part::Repeated(id) | Part::Dense(id) | Part::Stored(id) | Part::Other(id) => id,
+            Operand::Repeated(id)
+            | Operand::Dense(id)
+            | Operand::Stored(id)
+            | Operand::Other(id) => id,
         }
     }
 }
@@ -61,7 +64,7 @@ struct AtPattern<'a> {
 }
 
 impl AtPattern<'_> {
-    fn part(&mut self, formula: &Formula) -> Result<Part, String> {
+    fn part(&mut self, formula: &Formula) -> Result<Operand, String> {
         let (name, operands, given) = match step(self.graph, formula, self.scope, self.place)? {
             Step::Value(id) => return Ok(self.classify(id)),
             Step::Call(call) => call,
@@ -106,7 +109,7 @@ impl AtPattern<'_> {
         operator: &'static Operator,
         operands: &[ValueId],
         attributes: &Attributes,
-    ) -> Option<Part> {
+    ) -> Option<Operand> {
         let at_pattern = self.graph.operator(operator.at_pattern?)?;
         let given = operands.iter().enumerate();
         let given = given.filter(|(index, _)| !operator.lends_shape_only(*index));
@@ -130,20 +133,26 @@ impl AtPattern<'_> {
             self.graph.values.truncate(values);
             self.graph.unify.undo(mark);
         }
-        fits.then_some(Part::Stored(id))
+        fits.then_some(Operand::Stored(id))
     }
 
     /// A function of each element.
-    fn each(&mut self, operator: &'static Operator, parts: &[Part], with: Attributes) -> Part {
+    fn each(
+        &mut self,
+        operator: &'static Operator,
+        parts: &[Operand],
+        with: Attributes,
+    ) -> Operand {
         use BinaryFamily as Family;
-        let is_stored = |part: &Part| matches!(part, Part::Stored(_));
-        let is_small = |part: &Part| matches!(part, Part::Repeated(_));
+        let is_stored = |part: &Operand| matches!(part, Operand::Stored(_));
+        let is_small = |part: &Operand| matches!(part, Operand::Repeated(_));
         let family = match operator.kind {
             Kind::Binary(family, _) => Some(family),
             _ => None,
         };
-        if parts.iter().all(is_small) || parts.iter().any(|part| matches!(part, Part::Other(_))) {
-            return self.call(operator, parts.iter().map(Part::id).collect(), with);
+        if parts.iter().all(is_small) || parts.iter().any(|part| matches!(part, Operand::Other(_)))
+        {
+            return self.call(operator, parts.iter().map(Operand::id).collect(), with);
         }
         match (parts, family) {
             ([one], _) => {
@@ -186,10 +195,10 @@ impl AtPattern<'_> {
     }
 
     /// A part in the storage of the pattern.
-    fn stored(&mut self, part: Part) -> ValueId {
+    fn stored(&mut self, part: Operand) -> ValueId {
         match part {
-            Part::Stored(id) | Part::Other(id) => id,
-            Part::Repeated(id) | Part::Dense(id) => {
+            Operand::Stored(id) | Operand::Other(id) => id,
+            Operand::Repeated(id) | Operand::Dense(id) => {
                 let (none, operands) = (Attributes::default(), vec![id, self.pattern]);
                 derived(self.graph, "broadcast_at", operands, none, self.place, self.diagnostics)
             }
@@ -201,13 +210,13 @@ impl AtPattern<'_> {
         operator: &'static Operator,
         operands: Vec<ValueId>,
         attributes: Attributes,
-    ) -> Part {
+    ) -> Operand {
         let (place, said) = (self.place, &mut *self.diagnostics);
         let id = derived(self.graph, operator.name, operands, attributes, place, said);
         self.classify(id)
     }
 
-    fn classify(&mut self, id: ValueId) -> Part {
+    fn classify(&mut self, id: ValueId) -> Operand {
         let (own, wanted) = (self.graph.shape(id), self.graph.shape(self.pattern));
         let repeats = own.len() <= wanted.len() && {
             let pairs = own.iter().rev().zip(wanted.iter().rev());
@@ -216,16 +225,16 @@ impl AtPattern<'_> {
         };
         let (storage, pattern) = (self.graph.storage(id), self.graph.storage(self.pattern));
         match storage {
-            Storage::Dense if own == wanted => Part::Dense(id),
-            Storage::Dense if repeats => Part::Repeated(id),
-            _ if storage == pattern && own == wanted => Part::Stored(id),
+            Storage::Dense if own == wanted => Operand::Dense(id),
+            Storage::Dense if repeats => Operand::Repeated(id),
+            _ if storage == pattern && own == wanted => Operand::Stored(id),
             // The gradient of a conversion: entries are rows with zeros in them.
             Storage::Csr | Storage::RowSparse if own == wanted => {
                 let (none, place) = (Attributes::default(), self.place);
                 let cast = pattern.name();
-                Part::Stored(derived(self.graph, cast, vec![id], none, place, self.diagnostics))
+                Operand::Stored(derived(self.graph, cast, vec![id], none, place, self.diagnostics))
             }
-            _ => Part::Other(id),
+            _ => Operand::Other(id),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What storage costs, as formulas for messages.
+//! Memory of storage types, as formulas for messages.
 
 use crate::ir::{Graph, ValueId};
 use crate::shapes::Dim;

@@ -147,26 +147,24 @@ fn check_elements(graph: &Graph, apply: &Apply, place: Place) -> Result<(), Diag
             apply.operator.kind,
             operators::Kind::Loss { label: operators::LossLabel::Class, .. }
         );
-        let (message, help) = match ids {
-            true => (
+        let (message, help) = if ids {
+            (
                 format!(
                     "`{operator}` needs integer ids for its `{role}`, but `{name}` holds `{}`",
                     value.element
                 ),
                 format!("declare `{name}: dense<u32>[…]`, or `u64`, or `i64`"),
-            ),
-            false => (
+            )
+        } else {
+            (
                 format!(
                     "`{operator}` computes with numbers, but `{name}` holds ids of type `{}`",
                     value.element
                 ),
                 format!("declare `{name}` with the element type `{}`", graph.element()),
-            ),
+            )
         };
-        let code = match of_classes && index == 1 {
-            true => Code::ClassIds,
-            false => Code::ElementMismatch,
-        };
+        let code = if of_classes && index == 1 { Code::ClassIds } else { Code::ElementMismatch };
         return Err(Diagnostic::new(code, place, message).help(help));
     }
     Ok(())

@@ -5,7 +5,8 @@ use crate::ir::{Apply, Attributes, Graph, Kind, Place, Value, ValueId};
 use crate::operators;
 use crate::storage::Storage;
 
-/// The conversion of a value, which the source does not have, appended where it is new. Of a `fallback` the plan says so.
+/// The conversion of a value, which the source does not have, appended where it is new. Of a
+/// `fallback` the plan says so.
 pub(super) fn push_conversion(
     graph: &mut Graph,
     operand: ValueId,

@@ -1,4 +1,4 @@
-//! Where sparse values store elements, and where the gradient of a computed one is read.
+//! Sparsity patterns: where sparse values store elements, and where their gradients are read.
 //!
 //! Elements that a csr does not store are 0 by construction: no parameter changes them, so that
 //! their gradients are multiplied by 0, or left out, further down. They need not be computed. A csr
@@ -113,10 +113,10 @@ fn rule_of(graph: &Graph, id: ValueId, apply: &Apply) -> Follows {
 }
 
 /// Csr values that together store some places.
-type Cover = BTreeSet<Part>;
+type Cover = BTreeSet<StoredPlaces>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+enum StoredPlaces {
     /// What a value stores.
     Of(ValueId),
     /// What the operator of a value makes of the places of its operands, where the operands leave
@@ -160,7 +160,7 @@ impl GradientPlaces {
             let cover = is(Storage::Csr).and_then(|apply| match rule_of(graph, id, apply) {
                 Follows::Rows => {
                     let rows = apply.operands.first().filter(|rows| at_rows[rows.0].is_some());
-                    rows.map(|_| BTreeSet::from([Part::Moved(id)]))
+                    rows.map(|_| BTreeSet::from([StoredPlaces::Moved(id)]))
                 }
                 _ => places(graph, id, apply, reaches, &needed, &roots),
             });
@@ -187,7 +187,7 @@ impl GradientPlaces {
     ) -> Option<ValueId> {
         let cover = match *self.at_rows.get(id.0)? {
             Some(true) => return Some(id),
-            Some(false) => BTreeSet::from([Part::Moved(id)]),
+            Some(false) => BTreeSet::from([StoredPlaces::Moved(id)]),
             None => self.needed.get(id.0)?.clone()?,
         };
         Some(self.make(graph, &cover, place, diagnostics))
@@ -206,8 +206,8 @@ impl GradientPlaces {
         let mut sum: Option<ValueId> = None;
         for part in cover {
             let values = match *part {
-                Part::Of(id) => id,
-                Part::Moved(id) => self.moved(graph, id, place, diagnostics),
+                StoredPlaces::Of(id) => id,
+                StoredPlaces::Moved(id) => self.moved(graph, id, place, diagnostics),
             };
             if cover.len() == 1 {
                 sum = Some(values);
@@ -275,14 +275,14 @@ fn places(
     match rule_of(graph, id, apply) {
         Follows::Nothing | Follows::Rows | Follows::Operands(false) => None,
         Follows::Operands(true) => Some(BTreeSet::from([match roots[id.0] {
-            Some(root) => Part::Of(root),
-            None => Part::Moved(id),
+            Some(root) => StoredPlaces::Of(root),
+            None => StoredPlaces::Moved(id),
         }])),
         Follows::One(operand) if by_dense || trained.is_empty() => {
             Some(joined().into_iter().chain(cover(graph, operand, roots)).collect())
         }
         Follows::Both if data.is_empty() => Some(match roots[id.0] {
-            Some(root) => BTreeSet::from([Part::Of(root)]),
+            Some(root) => BTreeSet::from([StoredPlaces::Of(root)]),
             None => joined(),
         }),
         _ if by_dense => Some(joined().into_iter().chain(all(&csr)).collect()),
@@ -299,7 +299,7 @@ fn cover(graph: &Graph, id: ValueId, roots: &[Option<ValueId>]) -> Cover {
             continue;
         }
         if let Some(root) = roots[id.0] {
-            parts.insert(Part::Of(root));
+            parts.insert(StoredPlaces::Of(root));
             continue;
         }
         let Some(apply) = graph.apply_of(id) else { continue };
@@ -307,7 +307,7 @@ fn cover(graph: &Graph, id: ValueId, roots: &[Option<ValueId>]) -> Cover {
             Follows::One(operand) => stack.push(operand),
             Follows::Both | Follows::Either => stack.extend(csr_operands(graph, apply)),
             Follows::Nothing | Follows::Rows | Follows::Operands(_) => {
-                parts.insert(Part::Moved(id));
+                parts.insert(StoredPlaces::Moved(id));
             }
         }
     }

@@ -1,4 +1,5 @@
-//! A `row_sparse` parameter with a dense gradient, or one that stores every row: which operator made it so, and through which uses it came.
+//! The error about a `row_sparse` parameter whose gradient has every row: which operator made it
+//! so, and through which uses it came.
 
 use super::bytes::dense_bytes;
 use super::contributions::Contribution;
@@ -15,7 +16,8 @@ pub(super) fn is_whole(graph: &Graph, gradient: ValueId, every: &mut Vec<bool>) 
     graph.storage(gradient) != Storage::RowSparse || every[gradient.0]
 }
 
-/// What to say of a parameter whose gradient is dense, given what the uses of every value add to its gradient.
+/// What to say of a parameter whose gradient is dense, given what the uses of every value add to
+/// its gradient.
 pub(super) fn dense_gradient(
     graph: &Graph,
     parameter: ValueId,

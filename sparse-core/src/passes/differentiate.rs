@@ -1,4 +1,5 @@
-//! Reverse-mode differentiation: gradients are formulas over the same operators, inferred by the same rules.
+//! Reverse-mode differentiation: gradients are formulas over the same operators, inferred by the
+//! same rules.
 
 use super::contributions::{Contribution, add_up};
 use super::csr_patterns::GradientPlaces;
@@ -13,7 +14,8 @@ use crate::formula::Formula;
 use crate::ir::{Apply, Attributes, Graph, Kind, ValueId};
 use crate::storage::Storage;
 
-/// Appends the gradient of the sum of the losses with respect to every parameter that is not frozen.
+/// Appends the gradient of the sum of the losses with respect to every parameter that is not
+/// frozen.
 pub fn differentiate(graph: &mut Graph) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     let forward = graph.values.len();
@@ -245,7 +247,8 @@ s = dot(x, w)
         assert!(printed.lines().any(|line| line.starts_with("grad w")));
     }
 
-    /// Penalties in other words than `sum(square(w))`: their gradients are row_sparse, with all rows in them.
+    /// Penalties in other words than `sum(square(w))`: their gradients are row_sparse, with all
+    /// rows in them.
     #[test]
     fn a_gradient_of_every_row_is_as_a_dense_one() {
         for penalty in ["r = square_sum(w)", "r = norm(w)", "q = abs(w)\nr = norm(q, ord = 1)"] {
@@ -440,7 +443,7 @@ loss l");
     }
 
     #[test]
-    fn a_parameter_that_is_a_loss_itself() {
+    fn a_parameter_may_be_a_loss_itself() {
         let (printed, diagnostics) = run("model M f32\nb = param dense f32 [] \"Zeros\"\nloss b");
         assert!(diagnostics.is_empty(), "{diagnostics:?}");
         assert!(printed.contains("= broadcast_like(1, b): dense []"), "{printed}");

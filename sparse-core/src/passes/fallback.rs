@@ -1,8 +1,9 @@
-//! Operators that no storage rule covers: a refusal that says what it would cost and what to write, or, where the model
-//! allows a fallback, conversions.
+//! Operators that no storage rule covers: a refusal that says what it would cost and what to write,
+//! or, where the model allows a fallback, conversions.
 //!
-//! As few operands as possible pass through `dense`, an operator of the table like any other, and the plan shows it: the
-//! other operands keep the kernels that read them sparse, and gradients that sparse kernels give.
+//! As few operands as possible pass through `dense`, an operator of the table like any other, and
+//! the plan shows it: the other operands keep the kernels that read them sparse, and gradients that
+//! sparse kernels give.
 
 use super::bytes::{dense_bytes, stored_bytes};
 use super::choose_rule::{choose, covers, operand_storages};
@@ -14,8 +15,8 @@ use crate::operators::Signature;
 use crate::shapes::size_formula;
 use crate::storage::Storage;
 
-/// Makes operands dense, where the model allows it and a rule covers the result, and gives that rule; else says what is
-/// refused.
+/// Makes operands dense, where the model allows it and a rule covers the result, and gives that
+/// rule; else says what is refused.
 pub(super) fn fall_back(
     graph: &mut Graph,
     apply: &mut Apply,
@@ -53,9 +54,10 @@ struct Conversion {
     chosen: (usize, Storage),
 }
 
-/// Appends the conversions of as few operands as possible, or nothing where none help. Of two operands the one that saves
-/// less by being sparse is converted, a row_sparse one before a csr one, and a later one before an earlier one: data comes first by
-/// custom, and what it is multiplied with after.
+/// Appends the conversions of as few operands as possible, or nothing where none help. Of two
+/// operands the one that saves less by being sparse is converted, a row_sparse one before a csr
+/// one, and a later one before an earlier one: data comes first by custom, and what it is
+/// multiplied with after.
 fn least_conversion(graph: &mut Graph, apply: &Apply, value: &Value) -> Option<Conversion> {
     let storage = |index: usize| graph.storage(apply.operands[index]);
     let mut sparse: Vec<usize> = sparse_operands(graph, apply).rev().collect();
@@ -92,8 +94,8 @@ fn sparse_operands(graph: &Graph, apply: &Apply) -> impl DoubleEndedIterator<Ite
     (0..apply.operands.len()).filter(sparse)
 }
 
-/// Whether a result of some storage is what dense operands would give: a sparse one is 0 where no operand stores anything,
-/// which a quotient (0/0) is not. That has to be written.
+/// Whether a result of some storage is what dense operands would give: a sparse one is 0 where no
+/// operand stores anything, which a quotient (0/0) is not. That has to be written.
 fn says_the_same(graph: &Graph, apply: &Apply, result: Storage) -> bool {
     let number = |id: &ValueId| graph.number_of(*id).unwrap_or(Formula::Number(0.0));
     let zeros: Vec<Formula> = apply.operands.iter().map(number).collect();

@@ -1,11 +1,13 @@
-//! Gradients that cannot be used: missing ones, those of another shape, and losses that no training changes.
+//! Gradients that cannot be used: missing ones, those of another shape, and losses that no training
+//! changes.
 
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ir::{Apply, Graph, ValueId};
 use crate::operators;
 use crate::shapes::{Dim, show};
 
-/// Whether a gradient has the shape of its operand, as those of the language do. One that is declared may have any.
+/// Whether a gradient has the shape of its operand, as those of the language do. One that is
+/// declared may have any.
 pub(super) fn has_shape_of(
     graph: &Graph,
     apply: &Apply,

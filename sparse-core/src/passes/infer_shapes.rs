@@ -33,7 +33,8 @@ pub fn infer_shapes(graph: &mut Graph) -> Vec<Diagnostic> {
     diagnostics
 }
 
-/// The shape of one operator's result. `Err(None)` for a follower of a value that already has an error.
+/// The shape of one operator's result. `Err(None)` for a follower of a value that already has an
+/// error.
 pub(super) fn infer_value(graph: &mut Graph, id: ValueId) -> Result<(), Option<Diagnostic>> {
     let Kind::Apply(apply) = graph.values[id.0].kind.clone() else {
         return Ok(());

@@ -73,8 +73,8 @@ fn nothing_to_convert(graph: &Graph, value: &Value) -> Option<Diagnostic> {
     )
 }
 
-/// Appends an application whose operands and shape are inferred, choosing its rule. In spite of an error the
-/// value is appended, marked broken.
+/// Appends an application whose operands and shape are inferred, choosing its rule. In spite of an
+/// error the value is appended, marked broken.
 pub(super) fn push_inferred(
     graph: &mut Graph,
     mut value: Value,
@@ -114,8 +114,8 @@ pub(super) fn push_inferred(
     }
 }
 
-/// Where a rule has no kernel for patterns, the ones of a `csr<unit>` are written out first: the conversion is an operator like
-/// any other, and the plan shows what it costs.
+/// Where a rule has no kernel for patterns, the ones of a `csr<unit>` are written out first: the
+/// conversion is an operator like any other, and the plan shows what it costs.
 fn write_out_units(graph: &mut Graph, apply: &mut Apply, rule: usize, place: Place) {
     let signature = apply.operator.storage[rule].signature();
     if signature.of_units {
@@ -129,7 +129,8 @@ fn write_out_units(graph: &mut Graph, apply: &mut Apply, rule: usize, place: Pla
     }
 }
 
-/// Asks for the result as `storage`, where the rule that covers the operands offers it besides another.
+/// Asks for the result as `storage`, where the rule that covers the operands offers it besides
+/// another.
 fn request(graph: &Graph, apply: &mut Apply, storage: Storage) {
     let offers = |rule: &operators::Rule| {
         let signature = rule.signature();
@@ -156,9 +157,12 @@ fn keep_zero_condition(graph: &mut Graph, apply: &Apply, rule: usize, place: Pla
     let dense: Vec<String> = apply
         .operands
         .iter()
-        .map(|id| match graph.is_number(*id) {
-            true => graph.label(*id),
-            false => format!("dense({})", graph.describe(*id)),
+        .map(|id| {
+            if graph.is_number(*id) {
+                graph.label(*id)
+            } else {
+                format!("dense({})", graph.describe(*id))
+            }
         })
         .chain(apply.attributes.iter().map(|(name, value)| format!("{name} = {value}")))
         .collect();
@@ -173,9 +177,10 @@ fn keep_zero_condition(graph: &mut Graph, apply: &Apply, rule: usize, place: Pla
 /// All results are numbers of the model's type, but for positions and counts.
 fn result_element(graph: &Graph, apply: &Apply) -> ElementType {
     let rule = apply.rule.and_then(|rule| apply.operator.storage.get(rule));
-    match rule.is_some_and(|rule| rule.signature().gives_ids) {
-        true => ElementType::U64,
-        false => graph.element(),
+    if rule.is_some_and(|rule| rule.signature().gives_ids) {
+        ElementType::U64
+    } else {
+        graph.element()
     }
 }
 
@@ -198,7 +203,7 @@ mod tests {
         "a = input dense f32 [n, d]\nb = input csr f32 [n, d]\nc = input row_sparse f32 [n, d]\n";
 
     #[test]
-    fn the_three_storages_of_the_tutorial() {
+    fn the_tutorial_infers_its_three_storages() {
         let (printed, diagnostics) =
             run(&format!("model M f32\n{THREE}d = add(a, a)\ne = negative(b)\nf = add(c, c)\n"));
         assert!(diagnostics.is_empty());
@@ -207,7 +212,8 @@ mod tests {
         assert!(printed.contains("f = add(c, c): row_sparse [n, d]"));
     }
 
-    /// Kernels for patterns read a `csr<unit>`; what has none reads one copy with ones, which is no conversion of a fallback.
+    /// Kernels for patterns read a `csr<unit>`; what has none reads one copy with ones, which is no
+    /// conversion of a fallback.
     #[test]
     fn the_ones_of_a_pattern_are_written_out_where_no_kernel_reads_it() {
         let head = "model M f32\nx = input csr unit [n, d]\nw = param row_sparse f32 [d, 1] \"\"\n";
@@ -253,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn l8_zeros_are_kept_where_constants_of_rust_say_so() {
+    fn zeros_are_kept_where_constants_of_rust_say_so() {
         for (call, stored, conditions) in [
             ("y = clip(x, lower = LOW, upper = 2)", "csr", &["min(max(0, LOW), 2) == 0"][..]),
             ("y = clip(x, lower = LOW, upper = HIGH)", "csr", &["min(max(0, LOW), HIGH) == 0"]),
@@ -297,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_on_request() {
+    fn a_result_is_dense_on_request() {
         let text = "model M f32\nx = input csr f32 [n, d]\ng = input dense f32 [n, 2]\n";
         let (printed, _) = run(&format!("{text}u = dot(x, g, transpose_lhs = true)"));
         assert!(printed.contains("u = dot(x, g, transpose_lhs = true): row_sparse [d, 2]"));

@@ -1,15 +1,16 @@
-//! The score that a model's first output is a link of: metrics see it in place of the output.
+//! Link functions of outputs: metrics see the score in place of the first output.
 //!
-//! In f32 a sigmoid is 1 from a score of 17.5 on, so that the output no longer has the order of the scores. The score is therefore kept until the
-//! next batch, in a buffer of its own, and no loop computes it on the way to the output without storing it.
+//! In f32 a sigmoid is 1 from a score of 17.5 on, so that the output no longer has the order of the
+//! scores. The score is therefore kept until the next batch, in a buffer of its own, and no loop
+//! computes it on the way to the output without storing it.
 
 use crate::ir::{Graph, ValueId};
 use crate::operators::Link;
 use crate::shapes::place_of;
 use crate::storage::Storage;
 
-/// The link that gives the first output of a model with a loss, and the score that it is of: a dense value that is computed, with the shape of the
-/// output. `None` of any other output.
+/// The link that gives the first output of a model with a loss, and the score that it is of: a
+/// dense value that is computed, with the shape of the output. `None` of any other output.
 pub fn linked_score(graph: &Graph) -> Option<(Link, ValueId)> {
     // Metrics are measured beside the loss.
     let output = graph.outputs.first().filter(|_| !graph.losses.is_empty())?;
@@ -43,7 +44,7 @@ s = dot(x, w)
 ";
 
     #[test]
-    fn n4_the_score_of_a_link_is_stored_and_kept() {
+    fn the_score_of_a_link_is_stored_and_kept() {
         let scores = [
             ("l = logistic(s, y)\nloss l\np = sigmoid(s)\noutput p = p", "s"),
             // On the way to the output alone: else one loop without it.

@@ -1,4 +1,4 @@
-//! Dense products that a csr masks.
+//! Sampled products: dense products that are needed at the entries of a csr only.
 
 use crate::ir::{Attributes, Graph, ValueId};
 use crate::operators::Operator;

@@ -38,11 +38,12 @@ pub(super) fn misfit(graph: &Graph, apply: &Apply, place: Place, error: &ShapeEr
         }
         ShapeError::Rank { .. } => {
             let shapes = operator.shape.split(" where ").next().unwrap_or_default();
-            match shapes.contains("->") {
-                true => say(Code::WrongRank)
-                    .help(format!("`{}` takes the shapes {shapes}", operator.name)),
-                // A rule that is a function has no text to show.
-                false => say(Code::WrongRank),
+            // A rule that is a function has no text to show.
+            if shapes.contains("->") {
+                let help = format!("`{}` takes the shapes {shapes}", operator.name);
+                say(Code::WrongRank).help(help)
+            } else {
+                say(Code::WrongRank)
             }
         }
         ShapeError::Mismatch { first, second } if operator.shape == "broadcast" => {

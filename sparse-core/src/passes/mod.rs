@@ -1,5 +1,5 @@
-//! The passes, one a file, in the order in which [`compile`](crate::compile::compile) runs them. Each takes and
-//! returns plain data and is tested on text.
+//! The passes, one a file, in the order in which [`compile`](crate::compile::compile) runs them.
+//! Each takes and returns plain data and is tested on text.
 
 mod annotations;
 mod at_pattern;
@@ -41,7 +41,7 @@ pub use infer_storage::infer_storage;
 pub use link::linked_score;
 pub use plan::{Buffer, Destination, Plan, kernel_name, plan};
 pub use read_rows::{leave_out_read_gradients, read_rows_first};
-pub use rows::{RowSet, Rows, rows, rows_stored};
+pub use rows::{RowSet, TableRows, rows, rows_stored};
 pub use scatter::{NamedRows, Scatter};
 pub use separate::separate_outputs;
 pub use simplify::{Bits, REWRITES, Rewrite, Uses, merge_equal, simplify};

@@ -1,4 +1,4 @@
-//! What an operator passes on of a gradient to one of its operands.
+//! Backward step of one operator: the gradient of one of its operands.
 
 use super::at_pattern::instantiate_at;
 use super::csr_patterns::GradientPlaces;
@@ -18,9 +18,9 @@ pub(super) struct Use<'a> {
     pub(super) operand: ValueId,
 }
 
-/// Appends what an operator passes on of the gradient `total` that arrives at its result `out`. Where that is dense, as a
-/// computed `h` is in `row_sparse(h)`, and no kernel takes a gradient that arrives sparse, it is made dense: the
-/// value itself takes as much memory.
+/// Appends what an operator passes on of the gradient `total` that arrives at its result `out`.
+/// Where that is dense, as a computed `h` is in `row_sparse(h)`, and no kernel takes a gradient
+/// that arrives sparse, it is made dense: the value itself takes as much memory.
 pub(super) fn pass_on(
     graph: &mut Graph,
     at: &Use<'_>,
@@ -72,8 +72,9 @@ pub(super) fn pass_on_stored(
     Ok(derived(graph, "broadcast_at", operands, Attributes::default(), place, diagnostics))
 }
 
-/// The gradient of a dense value that is computed, such as `exp(w)` in `dot(x, exp(w))`, is read by operators that
-/// take it dense: where a kernel offers that, it is asked for. A parameter's gradient stays as sparse as it is.
+/// The gradient of a dense value that is computed, such as `exp(w)` in `dot(x, exp(w))`, is read by
+/// operators that take it dense: where a kernel offers that, it is asked for. A parameter's
+/// gradient stays as sparse as it is.
 pub(super) fn request_dense(graph: &mut Graph, gradient: ValueId, operand: ValueId) {
     // A conversion passes its gradient on as it is: what is converted decides.
     let mut source = operand;

@@ -31,7 +31,8 @@ pub struct Buffer {
 pub struct Plan {
     /// The workspace.
     pub buffers: Vec<Buffer>,
-    /// For each value that is computed and stored, where it is written to. Those that a loop has on the way are not stored.
+    /// For each value that is computed and stored, where it is written to. Those that a loop has on
+    /// the way are not stored.
     pub destinations: Vec<Option<Destination>>,
     /// The values to compute for the outputs, in order.
     pub forward: Vec<ValueId>,
@@ -47,8 +48,8 @@ pub struct Plan {
     pub all: Vec<ValueId>,
 }
 
-/// Plans a graph that inference and differentiation have gone through, and whose step was fused as `fusion` says, its element-wise
-/// operators as `chains` says.
+/// Plans a graph that inference and differentiation have gone through, and whose step was fused as
+/// `fusion` says, its element-wise operators as `chains` says.
 pub fn plan(graph: &Graph, fusion: &Fusion, chains: &Chains) -> Plan {
     let outputs = || graph.outputs.iter().map(|output| output.value);
     let losses = || graph.losses.iter().copied();
@@ -76,7 +77,8 @@ pub fn plan(graph: &Graph, fusion: &Fusion, chains: &Chains) -> Plan {
     plan
 }
 
-/// The name of the kernel that computes a value: operator and rule, `dot_csr_dense`; `dot_unit_dense` of a `csr<unit>`.
+/// The name of the kernel that computes a value: operator and rule, `dot_csr_dense`;
+/// `dot_unit_dense` of a `csr<unit>`.
 pub fn kernel_name(graph: &Graph, id: ValueId) -> Option<String> {
     let apply = graph.apply_of(id)?;
     let signature = apply.operator.storage.get(apply.rule?)?.signature();
@@ -202,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_scattered_is_kept_until_the_update() {
+    fn scattered_terms_are_kept_until_the_update() {
         let compiled = compile(
             parse(
                 "model M f32\nx = input csr f32 [n, d]\ny = label dense f32 [n, 2]\n\

@@ -31,7 +31,8 @@ pub fn read_rows_first(graph: &mut Graph) {
         let read = named_table(&before, &is_function, id).and_then(|(table, by)| {
             // One reading serves all csr values that store the same places.
             let by = roots[by.0].unwrap_or(by);
-            let rows = Rows { before: &before, is_function: &is_function, renamed: &renamed };
+            let rows =
+                FunctionOfRows { before: &before, is_function: &is_function, renamed: &renamed };
             Some((table, rows.make(graph, table, by, value.place, &mut made)?))
         });
         if let Kind::Apply(apply) = &mut value.kind {
@@ -139,13 +140,13 @@ fn named_table(graph: &Graph, is_function: &[bool], id: ValueId) -> Option<(Valu
     (once && is_function[table.0]).then_some((table, by))
 }
 
-struct Rows<'a> {
+struct FunctionOfRows<'a> {
     before: &'a Graph,
     is_function: &'a [bool],
     renamed: &'a [ValueId],
 }
 
-impl Rows<'_> {
+impl FunctionOfRows<'_> {
     /// Appends a function of the rows that `by` names.
     fn make(
         &self,

@@ -1,4 +1,5 @@
-//! Which rows of which parameter a batch reads and writes: what exact updates settle, what stores pull and push.
+//! Table rows that a batch reads and writes: exact updates catch up on them, stores pull and push
+//! them.
 
 use crate::ir::{Apply, Graph, Kind, ValueId};
 use crate::operators::{self, BinaryFamily, CsrPattern, ResultRows, RowNames, RowUse};
@@ -40,10 +41,10 @@ impl RowSet {
     }
 }
 
-/// The rows that a batch reads and writes, for each parameter in the order of declaration. Columns and ids are those of
-/// declared inputs, so that they are known before anything is computed.
+/// The rows that a batch reads and writes, for each parameter in the order of declaration. Columns
+/// and ids are those of declared inputs, so that they are known before anything is computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rows {
+pub struct TableRows {
     /// The parameter.
     pub parameter: ValueId,
     /// The rows that a step reads. Empty where nothing does.
@@ -53,7 +54,7 @@ pub struct Rows {
 }
 
 /// Derives the rows from the graph.
-pub fn rows(graph: &Graph) -> Vec<Rows> {
+pub fn rows(graph: &Graph) -> Vec<TableRows> {
     let stored = rows_stored(graph);
     let mut reads = vec![RowSet::Columns(BTreeSet::new()); graph.values.len()];
     for apply in graph.ids().filter_map(|id| graph.apply_of(id)) {
@@ -71,7 +72,7 @@ pub fn rows(graph: &Graph) -> Vec<Rows> {
         let writes = gradient.map(|index| stored[graph.gradients[index].1.0].clone());
         let of_inputs = |set| of_inputs(graph, set);
         let reads = std::mem::replace(&mut reads[parameter.0], RowSet::All);
-        Rows { parameter, reads: of_inputs(reads), writes: writes.map(of_inputs) }
+        TableRows { parameter, reads: of_inputs(reads), writes: writes.map(of_inputs) }
     };
     graph.parameters().map(rows_of).collect()
 }
@@ -176,9 +177,9 @@ pub fn rows_stored(graph: &Graph) -> Vec<RowSet> {
     sets
 }
 
-/// Whether each value is known to store something in every row of a table: a row_sparse parameter, the csr that a dense matrix times a csr gives, and
-/// what functions of elements and rows make of these alone.
-/// Added to what is known of the values before.
+/// Whether each value is known to store something in every row of a table: a row_sparse parameter,
+/// the csr that a dense matrix times a csr gives, and what functions of elements and rows make of
+/// these alone. Added to what is known of the values before.
 pub(super) fn store_every_row(graph: &Graph, every: &mut Vec<bool>) {
     for id in graph.ids().skip(every.len()) {
         let is_sparse = |id: &ValueId| graph.storage(*id) != Storage::Dense;
@@ -295,7 +296,7 @@ mod tests {
         y = label dense f32 [n, 1]\nw = param row_sparse f32 [9, 1] \"\"\n";
 
     /// The rows of `w`, and of what else is declared.
-    fn rows_of(lines: &str) -> Vec<Rows> {
+    fn rows_of(lines: &str) -> Vec<TableRows> {
         let mut graph = parse(&format!("{DECLARED}{lines}")).unwrap();
         for pass in [infer_shapes, infer_storage, differentiate] {
             let found = pass(&mut graph);

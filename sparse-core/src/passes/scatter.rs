@@ -1,8 +1,9 @@
 //! Gradients of rows that are never made: what they would sum goes straight into the update.
 //!
-//! A `row_sparse` gradient is a sum of rows, each of which the batch names: by the columns of a csr, or by ids. Where nothing
-//! else reads it, a training step need not bring those rows in order first. Where moreover the forward pass reads the
-//! parameter by nothing but such rows, it reads them where the update writes them, with the states of the rule beside.
+//! A `row_sparse` gradient is a sum of rows, each of which the batch names: by the columns of a
+//! csr, or by ids. Where nothing else reads it, a training step need not bring those rows in order
+//! first. Where moreover the forward pass reads the parameter by nothing but such rows, it reads
+//! them where the update writes them, with the states of the rule beside.
 
 use super::rows::{rows_added, rows_read_as};
 use crate::ir::{Apply, Graph, ValueId};
@@ -19,7 +20,8 @@ pub struct Scatter {
     pub terms: Vec<ValueId>,
     /// The values that the step does not compute: the terms, and the sums of them.
     pub skipped: Vec<ValueId>,
-    /// The values that read the parameter, if each of them reads rows that the batch names and nothing else does.
+    /// The values that read the parameter, if each of them reads rows that the batch names and
+    /// nothing else does.
     pub lookups: Option<Vec<ValueId>>,
 }
 
@@ -138,8 +140,8 @@ fn of_gradient(
     Some(scatter)
 }
 
-/// Adds the terms of a sum, in order; false where there is something else in it, or where others read it. Without recursion: a sum is as deep as
-/// it has terms.
+/// Adds the terms of a sum, in order; false where there is something else in it, or where others
+/// read it. Without recursion: a sum is as deep as it has terms.
 fn add_terms(graph: &Graph, users: &Users, sum: ValueId, scatter: &mut Scatter) -> bool {
     let mut next = vec![sum];
     while let Some(id) = next.pop() {

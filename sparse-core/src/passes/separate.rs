@@ -1,4 +1,5 @@
-//! One place to be written to for every output and gradient: values that are two of them, or none of their own, are copied.
+//! Separate destinations of outputs and gradients: a value that is two of them, or none of its
+//! own, is copied.
 
 use super::infer_storage;
 use super::instantiate::derived;
@@ -7,8 +8,8 @@ use crate::ir::{Apply, Attributes, Graph, Kind, Place, Update, Value, ValueId};
 use crate::operators;
 use std::collections::BTreeSet;
 
-/// Every output is a value of its own, made by an operator: an output that is an input, a parameter, or another
-/// output's value is copied.
+/// Every output is a value of its own, made by an operator: an output that is an input, a
+/// parameter, or another output's value is copied.
 pub fn separate_outputs(graph: &mut Graph) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     let mut taken: Vec<ValueId> = Vec::new();

@@ -109,7 +109,8 @@ fn signature(
     Ok(unify.resolve_all(&operands[source]))
 }
 
-/// Makes the extents of an operand those that are wanted, which are the first ones of another operand.
+/// Makes the extents of an operand those that are wanted, which are the first ones of another
+/// operand.
 fn equal(
     (first, wanted): (usize, &[Dim]),
     (operand, dims): (usize, &Dims),

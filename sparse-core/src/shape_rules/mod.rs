@@ -8,12 +8,12 @@
 //! - `same same rows -> []`: the last operand has one element for each row of the first;
 //! - `any any -> like`: the result has the shape of the operand called `like`;
 //! - `broadcast`: NumPy's rule, extents equal or 1, aligned from the right;
-//! - `reduce`: the axes of `axis` removed (or kept as 1 with `keepdims`), everything without an axis; with `exclude` all
-//!   others;
+//! - `reduce`: the axes of `axis` removed (or kept as 1 with `keepdims`), everything without an
+//!   axis; with `exclude` all others;
 //! - the name of a function of `structural`: shapes that depend on attributes.
 //!
-//! Optional operands come last in a rule, and are skipped where they are not given. `… where delta > 0` says what must hold
-//! of attributes that are numbers.
+//! Optional operands come last in a rule, and are skipped where they are not given.
+//! `… where delta > 0` says what must hold of attributes that are numbers.
 
 use crate::attributes::{AttributeValue, Attributes};
 use crate::formula::Formula;
@@ -59,8 +59,9 @@ pub fn infer(
     }
 }
 
-/// An attribute as the operator's shape rule understood it, where a kernel that sees the extents of a batch could understand it otherwise: axes that are gone because their
-/// extent is 1 are those of which the compiler knows it, and not others that are 1 in a batch of one row.
+/// An attribute as the operator's shape rule understood it, where a kernel that sees the extents of
+/// a batch could understand it otherwise: axes that are gone because their extent is 1 are those of
+/// which the compiler knows it, and not others that are 1 in a batch of one row.
 pub fn settled(
     operator: &Operator,
     attributes: &Attributes,
@@ -130,7 +131,8 @@ pub(crate) mod tests {
             .collect()
     }
 
-    /// The result's shape, or the error in words. Names in capitals are constants, and what is assumed of them comes after the shape.
+    /// The result's shape, or the error in words. Names in capitals are constants, and what is
+    /// assumed of them comes after the shape.
     pub(crate) fn check(
         operator: &str,
         attributes: &[(&'static str, crate::attributes::AttributeValue)],
@@ -177,7 +179,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn products() {
+    fn shapes_of_products_are_inferred() {
         use crate::attributes::AttributeValue::Flag;
         assert_eq!(check("dot", &[], &["[n, d]", "[d, 1]"]), "[n, 1]");
         assert_eq!(check("dot", &[("transpose_lhs", Flag(true))], &["[n, d]", "[n, 3]"]), "[d, 3]");
@@ -201,7 +203,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn broadcasting() {
+    fn broadcasting_aligns_extents_from_the_right() {
         assert_eq!(check("add", &[], &["[n, k]", "[k]"]), "[n, k]");
         assert_eq!(check("add", &[], &["[1]", "[n, 1]"]), "[n, 1]");
         assert_eq!(check("add", &[], &["[n, 1]", "[1, k]"]), "[n, k]");
@@ -213,7 +215,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn reductions_and_losses() {
+    fn reductions_and_losses_have_their_shapes() {
         use crate::attributes::AttributeValue::{Flag, Integer};
         assert_eq!(check("sum", &[], &["[n, k]"]), "[]");
         assert_eq!(check("sum", &[("axis", Integer(-1))], &["[n, k]"]), "[n]");

@@ -109,7 +109,8 @@ impl Derived {
     }
 }
 
-/// An extent in parentheses where its name has an operator that would bind less than what is around it.
+/// An extent in parentheses where its name has an operator that would bind less than what is around
+/// it.
 fn grouped(dim: &Dim, operator: &str) -> String {
     match dim.to_string() {
         name if name.contains(operator) => format!("({name})"),

@@ -1,4 +1,4 @@
-//! What does not fit, and in words.
+//! Shape errors, and their words.
 
 use super::{Dim, Dims, show};
 

@@ -1,9 +1,10 @@
-//! Some positions along an axis: what slices are made of.
+//! Spans of positions along an axis, of which slices are made.
 
 /// Every `step`-th position from `start` on, `len` of them.
 ///
 /// ```
-/// use sparse_core::shapes::Span;
+/// # mod nnz { pub use sparse_core as core; }
+/// use nnz::core::shapes::Span;
 /// let backwards = Span::new(Some(-1), None, Some(-2), 5);
 /// assert_eq!((0..backwards.len).map(|i| backwards.at(i)).collect::<Vec<_>>(), [4, 2, 0]);
 /// assert_eq!((backwards.find(2), backwards.find(3)), (Some(1), None));
@@ -19,8 +20,9 @@ pub struct Span {
 }
 
 impl Span {
-    /// The positions of a slice as Python writes it, `begin:end:step`: negative bounds count from the end, what is left open goes
-    /// to the end, and bounds beyond the extent are cut. A step of 0 gives nothing.
+    /// The positions of a slice as Python writes it, `begin:end:step`: negative bounds count from
+    /// the end, what is left open goes to the end, and bounds beyond the extent are cut. A step of
+    /// 0 gives nothing.
     pub const fn new(
         begin: Option<i64>,
         end: Option<i64>,

@@ -1,4 +1,4 @@
-//! What is found out about extents while shapes are inferred.
+//! Unification of extents while shapes are inferred.
 
 use super::{Derived, Dim, Dims};
 use crate::formula::Formula;
@@ -59,8 +59,8 @@ pub(crate) struct Mark {
 }
 
 impl Substitution {
-    /// Begins an attempt, which ends with [`keep`](Self::keep) or [`undo`](Self::undo). Costs what the attempt finds out, and not what is
-    /// known: one in another is none.
+    /// Begins an attempt, which ends with [`keep`](Self::keep) or [`undo`](Self::undo). Costs what
+    /// the attempt finds out, and not what is known: one in another is none.
     pub(crate) fn mark(&mut self) -> Mark {
         debug_assert!(!self.marked);
         (self.marked, self.changes) = (true, Vec::new());
@@ -130,8 +130,8 @@ impl Substitution {
         }
     }
 
-    /// Declares a name to be a constant of Rust: it may equal a number or another constant, which whoever sees its value must
-    /// check.
+    /// Declares a name to be a constant of Rust: it may equal a number or another constant, which
+    /// whoever sees its value must check.
     pub fn declare_constant(&mut self, name: &str) {
         self.set_constant(name, None);
     }
@@ -166,8 +166,9 @@ impl Substitution {
         self.constants.contains_key(name)
     }
 
-    /// An extent that follows from others, as far as that is known before a batch comes: from numbers a number, from constants and
-    /// numbers a constant. `None` of any other extent, and where the number is too large.
+    /// An extent that follows from others, as far as that is known before a batch comes: from
+    /// numbers a number, from constants and numbers a constant. `None` of any other extent, and
+    /// where the number is too large.
     pub fn derive(&mut self, derived: Derived) -> Option<Dim> {
         let derived = derived.map_terms(|term| self.resolve(term));
         if let Some(size) = derived.size() {
@@ -195,13 +196,14 @@ impl Substitution {
         self.derived.keys().map(String::as_str)
     }
 
-    /// Whether a part of an axis is known to be no longer than all of it: of numbers, of an extent that is a sum, or was assumed
-    /// to be one, and of an extent that is a part.
+    /// Whether a part of an axis is known to be no longer than all of it: of numbers, of an extent
+    /// that is a sum, or was assumed to be one, and of an extent that is a part.
     pub fn is_part(&self, part: &Dim, whole: &Dim) -> bool {
         self.is_part_by(self.derived.len(), part, whole)
     }
 
-    /// The same, seen by as many derivations at most: of extents that are 0, sums may be assumed to be each other's terms.
+    /// The same, seen by as many derivations at most: of extents that are 0, sums may be assumed to
+    /// be each other's terms.
     fn is_part_by(&self, most: usize, part: &Dim, whole: &Dim) -> bool {
         let (part, whole) = (self.resolve(part), self.resolve(whole));
         if let (Dim::Size(part), Dim::Size(whole)) = (&part, &whole) {
@@ -221,8 +223,8 @@ impl Substitution {
             })
     }
 
-    /// Whether a part of an axis may be no longer than all of it, where both are known before a batch comes: what depends on constants is
-    /// [assumed](Self::take_assumed).
+    /// Whether a part of an axis may be no longer than all of it, where both are known before a
+    /// batch comes: what depends on constants is [assumed](Self::take_assumed).
     pub fn may_be_part(&mut self, part: &Dim, whole: &Dim) -> bool {
         let (part, whole) = (self.resolve(part), self.resolve(whole));
         if self.is_part(&part, &whole) {
@@ -243,7 +245,8 @@ impl Substitution {
         self.may_be_part(&Dim::Size(least), extent)
     }
 
-    /// Whether an extent is known before a batch comes and a model is made: a number, or a constant.
+    /// Whether an extent is known before a batch comes and a model is made: a number, or a
+    /// constant.
     pub(crate) fn is_known(&self, dim: &Dim) -> bool {
         match dim {
             Dim::Size(_) => true,
@@ -394,9 +397,10 @@ mod tests {
         assert!(!unify.may_be_part(&Dim::Size(3), &named("K")));
     }
 
-    /// Constants that would all be equal if what is added were 0: nothing more follows from it, and nothing goes on for ever.
+    /// Constants that would all be equal if what is added were 0: nothing more follows from it, and
+    /// nothing goes on for ever.
     #[test]
-    fn sums_that_are_each_others_terms() {
+    fn nested_sums_have_all_their_terms() {
         let named = |name: &str| Dim::Named(name.into());
         let mut unify = Substitution::default();
         for name in ["K", "L", "Z"] {

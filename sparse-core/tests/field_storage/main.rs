@@ -11,7 +11,7 @@ use cases::{
 use sparse_core::compile::{Compiled, compile};
 use sparse_core::diagnostics::Diagnostic;
 use sparse_core::ir::{parse, print};
-use sparse_core::passes::{RowSet, Rows};
+use sparse_core::passes::{RowSet, TableRows};
 use sparse_core::shapes::show;
 use sparse_core::storage::Storage;
 
@@ -31,7 +31,7 @@ fn dense_batches(compiled: &Compiled) -> Vec<String> {
 }
 
 #[test]
-fn s_gradients_of_computed_csr_values_live_at_their_patterns() {
+fn gradients_of_computed_csr_values_live_at_their_patterns() {
     let mut found = Vec::new();
     for made in COMPUTED {
         for continued in CONTINUED {
@@ -46,14 +46,14 @@ fn s_gradients_of_computed_csr_values_live_at_their_patterns() {
 }
 
 #[test]
-fn s_functions_of_a_table_are_computed_for_the_rows_of_a_batch() {
+fn functions_of_a_table_are_computed_for_the_rows_of_a_batch() {
     for (lines, parameters) in BY_ROWS {
         let compiled = compiled(&format!(
             "{DATA}w = param row_sparse f32 [d, 1] \"Ones\"\n{lines}\nl = squared_error(p, y)"
         ));
         let text = print(&compiled.graph);
         let graph = &compiled.graph;
-        let is_table = |rows: &&Rows| graph.storage(rows.parameter) == Storage::RowSparse;
+        let is_table = |rows: &&TableRows| graph.storage(rows.parameter) == Storage::RowSparse;
         let tables: Vec<_> = compiled.rows.iter().filter(is_table).collect();
         assert_eq!(tables.len(), parameters, "{text}");
         for rows in tables {
@@ -66,7 +66,7 @@ fn s_functions_of_a_table_are_computed_for_the_rows_of_a_batch() {
 /// What moves rows does not commute with reading some: the table is read as a whole, and the plan
 /// says so.
 #[test]
-fn s_tables_whose_rows_are_moved_are_read_as_a_whole() {
+fn tables_whose_rows_are_moved_are_read_as_a_whole() {
     for lines in [
         "v = param row_sparse f32 [40, 1] \"Ones\"\nu = concat(w, v)\np = embedding(i, u)",
         "u = slice_axis(w, axis = 0, begin = 1)\np = embedding(i, u)",
@@ -83,7 +83,7 @@ fn s_tables_whose_rows_are_moved_are_read_as_a_whole() {
 }
 
 #[test]
-fn s_no_gradient_is_denser_than_its_value() {
+fn no_gradient_is_denser_than_its_value() {
     let made = COMPUTED[0];
     let mut found = Vec::new();
     for continued in CONTINUED.into_iter().chain(OTHERS) {
@@ -97,7 +97,7 @@ fn s_no_gradient_is_denser_than_its_value() {
 }
 
 #[test]
-fn s_gradients_of_computed_rows_have_these_rows() {
+fn gradients_of_computed_rows_have_these_rows() {
     let mut found = Vec::new();
     for made in COMPUTED_ROWS {
         for continued in CONTINUED_ROWS {
@@ -115,7 +115,7 @@ fn s_gradients_of_computed_rows_have_these_rows() {
 const IDS: &str = "i = input dense u32 [n]\n";
 
 #[test]
-fn s_models_of_all_sorts_make_no_array_of_every_column_or_row() {
+fn models_of_all_sorts_make_no_array_of_every_column_or_row() {
     let mut found = Vec::new();
     for lines in MODELS {
         let text = format!("model M f32\n{DATA}{IDS}{lines}\nloss l\n");
@@ -137,7 +137,7 @@ fn s_models_of_all_sorts_make_no_array_of_every_column_or_row() {
 }
 
 #[test]
-fn s_what_would_need_every_column_or_row_is_refused_at_its_operator() {
+fn operators_that_need_every_column_or_row_are_refused() {
     for (lines, code, name) in REFUSED {
         let text = format!("model M f32\n{DATA}{IDS}{lines}\nloss l\n");
         let compiled = compile(parse(&text).unwrap());
@@ -154,7 +154,7 @@ fn s_what_would_need_every_column_or_row_is_refused_at_its_operator() {
 
 /// What a gradient would make is a warning, or nothing, where the model allows it.
 #[test]
-fn s_a_fallback_allows_arrays_of_every_column_or_row() {
+fn a_fallback_allows_arrays_of_every_column_or_row() {
     let of_gradients = REFUSED.iter().filter(|(lines, ..)| lines.contains("pick"));
     for (lines, ..) in of_gradients {
         for (fallback, n_told) in [("warn", 1), ("allow", 0)] {

@@ -1,4 +1,4 @@
-//! What the model needs constants of Rust to be. Only the Rust compiler sees their values.
+//! Assertions about constants of Rust, whose values only the Rust compiler sees.
 
 use super::context::Emit;
 use super::numbers;
@@ -12,7 +12,8 @@ use sparse_core::shapes::{Assumed, Dim, Relation};
 /// At the user's token:
 ///
 /// ```text
-/// const _: () = assert!({ const __EXTENT: usize = CLASSES; __EXTENT } == 12, "[NNZ0212] `add` needs …");
+/// const _: () = assert!({ const __EXTENT: usize = CLASSES; __EXTENT } == 12,
+///     "[NNZ0212] `add` needs …");
 /// ```
 pub(super) fn assumptions(
     emit: &Emit<'_>,

@@ -78,7 +78,8 @@ pub(super) fn input(emit: &Emit<'_>) -> TokenStream {
     }
 }
 
-/// The extents of a batch, compared once: with the model's dimensions, with numbers, and with each other.
+/// The extents of a batch, compared once: with the model's dimensions, with numbers, and with each
+/// other.
 ///
 /// ```text
 /// fn __check(&self, __batch: &LinearRegressionBatch<'_>, __labels: bool) -> Result<()> {
@@ -110,10 +111,7 @@ pub(super) fn check(emit: &Emit<'_>) -> TokenStream {
             // A dimension that only labels have is known where they are.
             let of_labels = matches!(&bound, Dim::Named(name)
                 if emit.fixed_extent(&bound).is_none() && !of_inputs.contains(name));
-            match is_label || of_labels {
-                true => label_checks.extend(check),
-                false => checks.extend(check),
-            }
+            if is_label || of_labels { label_checks.extend(check) } else { checks.extend(check) }
         }
     }
     quote! {

@@ -1,4 +1,5 @@
-//! Blocks and operators: their tokens are kept in a macro, which hands them to the `graph!` that names them.
+//! Blocks and operators: their tokens are kept in a macro, which hands them to the `graph!` that
+//! names them.
 
 use crate::ast::{Block, Callee, Import, Operator, Source};
 use crate::paths;
@@ -22,19 +23,21 @@ pub(crate) fn fetch(import: &Import, input: TokenStream) -> TokenStream {
 /// #[macro_export]
 /// macro_rules! __nnz_block_linear_91b0… {
 ///     ($key:tt $($rest:tt)*) => {
-///         ::nnz::graph! { @block $key linear { block linear(x, w, b) { dot(x, w) + b } } $($rest)* }
+///         ::nnz::graph! { @block $key linear { block linear(x, w, b) { dot(x,
+///             w) + b } } $($rest)* }
 ///     };
 /// }
 /// pub use __nnz_block_linear_91b0… as linear;
 /// ```
 ///
-/// The block has the name, the visibility and the place in the modules that it is written with. The macro's own name is
-/// never written by anyone; a macro that other crates may use is at the root of its crate, where one name is one macro: so its name has
-/// what the block is, where it is written, and in which expansion: a macro may write one block in several modules.
+/// The block has the name, the visibility and the place in the modules that it is written with. The
+/// macro's own name is never written by anyone; a macro that other crates may use is at the root of
+/// its crate, where one name is one macro: so its name has what the block is, where it is written,
+/// and in which expansion: a macro may write one block in several modules.
 pub(crate) fn blocks(source: &Source, place: fn(Span) -> String) -> TokenStream {
     let mut names = BTreeSet::new();
-    let blocks = source.blocks.iter().map(Kept::Block);
-    let all = blocks.chain(source.operators.iter().map(Kept::Operator));
+    let blocks = source.blocks.iter().map(Exported::Block);
+    let all = blocks.chain(source.operators.iter().map(Exported::Operator));
     // A second one of a name was reported.
     let all = all.filter(|kept| names.insert(kept.name().to_string()));
     all.map(|item| kept(source, item, place)).collect()
@@ -42,33 +45,33 @@ pub(crate) fn blocks(source: &Source, place: fn(Span) -> String) -> TokenStream 
 
 /// What is kept in a macro.
 #[derive(Clone, Copy)]
-enum Kept<'a> {
+enum Exported<'a> {
     Block(&'a Block),
     Operator(&'a Operator),
 }
 
-impl<'a> Kept<'a> {
+impl<'a> Exported<'a> {
     fn name(self) -> &'a Ident {
         match self {
-            Kept::Block(block) => &block.name,
-            Kept::Operator(operator) => &operator.name,
+            Exported::Block(block) => &block.name,
+            Exported::Operator(operator) => &operator.name,
         }
     }
 
     /// What it calls, by the names that it uses.
     fn callees(self) -> Vec<String> {
         let callees = match self {
-            Kept::Block(block) => callees(block),
-            Kept::Operator(operator) => callees_of_operator(operator),
+            Exported::Block(block) => callees(block),
+            Exported::Operator(operator) => callees_of_operator(operator),
         };
         callees.into_iter().map(Callee::key).collect()
     }
 }
 
-fn kept(source: &Source, item: Kept<'_>, place: fn(Span) -> String) -> TokenStream {
+fn kept(source: &Source, item: Exported<'_>, place: fn(Span) -> String) -> TokenStream {
     let (word, docs, visibility, name) = match item {
-        Kept::Block(Block { docs, visibility, name, .. }) => ("block", docs, visibility, name),
-        Kept::Operator(Operator { docs, visibility, name, .. }) => {
+        Exported::Block(Block { docs, visibility, name, .. }) => ("block", docs, visibility, name),
+        Exported::Operator(Operator { docs, visibility, name, .. }) => {
             ("operator", docs, visibility, name)
         }
     };
@@ -98,7 +101,7 @@ fn kept(source: &Source, item: Kept<'_>, place: fn(Span) -> String) -> TokenStre
 }
 
 /// A block or an operator and what it calls, in the order of declaration.
-fn content(source: &Source, item: Kept<'_>) -> TokenStream {
+fn content(source: &Source, item: Exported<'_>) -> TokenStream {
     let mut wanted: BTreeSet<String> = BTreeSet::new();
     let mut open = vec![item];
     while let Some(next) = open.pop() {
@@ -106,7 +109,7 @@ fn content(source: &Source, item: Kept<'_>) -> TokenStream {
             for key in next.callees() {
                 let block = source.blocks.iter().find(|known| known.name == key);
                 let operator = source.operators.iter().find(|known| known.name == key);
-                match block.map(Kept::Block).or(operator.map(Kept::Operator)) {
+                match block.map(Exported::Block).or(operator.map(Exported::Operator)) {
                     Some(called) => open.push(called),
                     None => {
                         wanted.insert(key);

@@ -10,8 +10,8 @@ use sparse_core::passes::{Chain, Reach};
 use sparse_core::storage::Storage;
 use std::collections::BTreeMap;
 
-/// The loop that writes a chain's result to `out`. For `h = tanh(s * scale + a)`, where `a` has an element for each column and `scale` is
-/// one number:
+/// The loop that writes a chain's result to `out`. For `h = tanh(s * scale + a)`, where `a` has an
+/// element for each column and `scale` is one number:
 ///
 /// ```text
 /// {
@@ -19,7 +19,8 @@ use std::collections::BTreeMap;
 ///     type __T = f32;
 ///     let __r1 = __param_a.view().values();
 ///     let __r2 = __param_scale.view().values()[0];
-///     kernels::chain::dense_rows(__buffer_1, __buffer_0.view(), __context, |__at: usize, __r0: &[__T], __out: &mut [__T]| {
+///     kernels::chain::dense_rows(__buffer_1, __buffer_0.view(), __context, |__at: usize,
+///         __r0: &[__T], __out: &mut [__T]| {
 ///         let __r0 = &__r0[..__out.len()];
 ///         let __r1 = &__r1[..__out.len()];
 ///         for __i in 0..__out.len() {

@@ -8,14 +8,16 @@ use quote::quote;
 use sparse_core::shapes::{Bound, Derived, Dim, Substitution};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Each constant with its value, in which the constants above it have their names. Of `const A = 3; const B = 2 * A;`, `B` is
+/// Each constant with its value, in which the constants above it have their names. Of
+/// `const A = 3; const B = 2 * A;`, `B` is
 ///
 /// ```text
 /// { const __ABOVE: usize = 3; { const A: usize = __ABOVE; 2 * A } }
 /// ```
 ///
-/// A value is computed where the names of those below it are not seen: `const A = A + 1;` reads the `A` of the module. After them come the extents
-/// that follow from constants: sums, products and parts.
+/// A value is computed where the names of those below it are not seen: `const A = A + 1;` reads the
+/// `A` of the module. After them come the extents that follow from constants: sums, products and
+/// parts.
 pub(super) fn constants(
     model: &Model,
     unnamed: &[Unnamed],

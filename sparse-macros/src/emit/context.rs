@@ -86,9 +86,10 @@ impl<'a> Emit<'a> {
             _ => None,
         });
         let is_variant = !variant.storages.is_empty();
-        let name = match is_variant {
-            true => Ident::new(&graph.name, model.name.span()),
-            false => model.name.clone(),
+        let name = if is_variant {
+            Ident::new(&graph.name, model.name.span())
+        } else {
+            model.name.clone()
         };
         Emit {
             model,
@@ -139,8 +140,8 @@ impl<'a> Emit<'a> {
         self.ident(&self.graph.label(id))
     }
 
-    /// A parameter as a local variable of an emitted function. No local has a name of the user's: a parameter may
-    /// be called `batch` or `loss`.
+    /// A parameter as a local variable of an emitted function. No local has a name of the user's: a
+    /// parameter may be called `batch` or `loss`.
     pub(super) fn parameter_local(&self, id: ValueId) -> Ident {
         format_ident!("__param_{}", self.graph.label(id))
     }

@@ -1,5 +1,6 @@
-//! Calls of the user's functions: the kernels of declared operators. What they are given and give is written out as a type, so that
-//! a function of another one is an error of Rust's compiler at its path.
+//! Calls of the user's functions: the kernels of declared operators. What they are given and give
+//! is written out as a type, so that a function of another one is an error of Rust's compiler at
+//! its path.
 
 use super::context::{Emit, array_name};
 use super::operands;
@@ -13,7 +14,8 @@ use sparse_core::shapes::Dim;
 use sparse_core::storage::Storage;
 use syn::Ident;
 
-/// The call for a value, if a declared operator computes it. `out` is a reference to where the value is written.
+/// The call for a value, if a declared operator computes it. `out` is a reference to where the
+/// value is written.
 pub(super) fn call(
     emit: &Emit<'_>,
     id: ValueId,
@@ -107,7 +109,8 @@ fn extent(emit: &Emit<'_>, apply: &Apply, dim: &Dim) -> TokenStream {
 }
 
 /// ```text
-/// kernels::unary::cpu::csr(__buffer_0, __batch.x, |__x: f32| -> f32 { crate::mish(__x) }, __context);
+/// kernels::unary::cpu::csr(__buffer_0, __batch.x, |__x: f32| -> f32 { crate::mish(__x) },
+///     __context);
 /// ```
 fn each(
     emit: &Emit<'_>,
@@ -129,7 +132,8 @@ fn closure(emit: &Emit<'_>, Function { span, path }: &Function) -> TokenStream {
 }
 
 /// ```text
-/// kernels::binary::cpu::gradient_csr_csr(__buffer_1, __buffer_0.view(), __batch.x, |__g, __x| __g * d(__x), __context);
+/// kernels::binary::cpu::gradient_csr_csr(__buffer_1, __buffer_0.view(), __batch.x, |__g,
+///     __x| __g * d(__x), __context);
 /// ```
 fn each_gradient(
     emit: &Emit<'_>,

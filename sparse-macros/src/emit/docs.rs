@@ -1,4 +1,4 @@
-//! What hovering and rustdoc show.
+//! Documentation of emitted items, for rustdoc and hovering.
 
 use super::context::Emit;
 use proc_macro2::TokenStream;

@@ -1,6 +1,6 @@
-//! What an editor reads and the compiler does not: each use of a name in the model as a use of the field that it names, so
-//! that hovering, finding uses and renaming work on it. A name that means nothing may be one that is being typed: it is a use of a struct
-//! that has every name.
+//! What an editor reads and the compiler does not: each use of a name in the model as a use of the
+//! field that it names, so that hovering, finding uses and renaming work on it. A name that means
+//! nothing may be one that is being typed: it is a use of a struct that has every name.
 
 use super::context::Emit;
 use super::declarations::trained;
@@ -11,8 +11,9 @@ use quote::quote;
 use sparse_core::ir::ValueId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// rust-analyzer sets `rust_analyzer`; rustc drops the items before it looks into them. A `let` that is no output is a field
-/// of `__Names`, with the type and the documentation that it would have as an output.
+/// rust-analyzer sets `rust_analyzer`; rustc drops the items before it looks into them. A `let`
+/// that is no output is a field of `__Names`, with the type and the documentation that it would
+/// have as an output.
 ///
 /// ```text
 /// #[allow(unexpected_cfgs)]
@@ -20,7 +21,8 @@ use std::collections::{BTreeMap, BTreeSet};
 ///     #[cfg(rust_analyzer)]
 ///     struct __Names { score: Dense<f32> }
 ///     #[cfg(rust_analyzer)]
-///     fn __uses(__names: &__Names, __model: &LinearRegression, __batch: &LinearRegressionBatch<'_>, …) {
+///     fn __uses(__names: &__Names, __model: &LinearRegression,
+///         __batch: &LinearRegressionBatch<'_>, …) {
 ///         &__batch.x; &__model.w; &__grads.w; &__names.score; &__outputs.pred;
 ///     }
 /// };
@@ -120,7 +122,8 @@ impl<'a> Uses<'a> {
         });
     }
 
-    /// The fields of `__Names`. Of a value that is not there, as it has errors or is the same as another, nothing is known.
+    /// The fields of `__Names`. Of a value that is not there, as it has errors or is the same as
+    /// another, nothing is known.
     fn computed(&self) -> impl Iterator<Item = TokenStream> {
         let (emit, graph) = (self.emit, self.emit.graph);
         let named = graph.values.iter().enumerate().filter(|(_, value)| value.storage.is_some());

@@ -10,7 +10,8 @@ use sparse_core::ir::{Apply, IdsExtent, ValueId};
 use sparse_core::operators::Pattern;
 use sparse_core::passes::kernel_name;
 
-/// The call of each value's kernel, or of the loop that computes several, made once for the three functions that have it.
+/// The call of each value's kernel, or of the loop that computes several, made once for the three
+/// functions that have it.
 pub(super) struct Calls<'a> {
     rt: &'a TokenStream,
     /// By value; nothing for what is declared, or computed on the way to another value.
@@ -23,13 +24,15 @@ impl<'a> Calls<'a> {
         Calls { rt: &emit.rt, calls: calls.collect() }
     }
 
-    /// The calls of these values, in order. Names are brought in once: a path before each of them is most of the
-    /// tokens of a call.
+    /// The calls of these values, in order. Names are brought in once: a path before each of them
+    /// is most of the tokens of a call.
     ///
     /// ```text
     /// use {Cpu as __Cpu, Kernels as __Kernels, …};
-    /// <__Cpu as __Kernels<f32>>::dot_csr_row_sparse(__buffer_0, __batch.x, __param_w.view(), __context);
-    /// <__Cpu as __Kernels<f32>>::add_dense_dense(&mut __outputs.pred, __buffer_0.view(), __param_b.view(), __context);
+    /// <__Cpu as __Kernels<f32>>::dot_csr_row_sparse(__buffer_0, __batch.x, __param_w.view(),
+    ///     __context);
+    /// <__Cpu as __Kernels<f32>>::add_dense_dense(&mut __outputs.pred, __buffer_0.view(),
+    ///     __param_b.view(), __context);
     /// ```
     pub(super) fn of(&self, values: &[ValueId]) -> TokenStream {
         let mut tokens = self.names();

@@ -61,8 +61,8 @@ pub(crate) fn uncompiled(graph: &Graph) -> Variants {
     Variants { variants: variants.collect(), fingerprint: 0, diagnostics: Vec::new() }
 }
 
-/// All items of one model, and what its variants have in common. A broken model has the same types and signatures; its bodies
-/// are never run, because the build fails.
+/// All items of one model, and what its variants have in common. A broken model has the same types
+/// and signatures; its bodies are never run, because the build fails.
 pub(crate) fn model(
     model: &Model,
     unnamed: &[Unnamed],
@@ -110,8 +110,5 @@ fn items(
         let names = editor::names(&emit);
         quote!(#assumptions #structs #inherent #implementation #measure #names)
     };
-    match broken {
-        true => items(&PlanTable::empty(&compiled.graph.name)),
-        false => compiled.inspect(items),
-    }
+    if broken { items(&PlanTable::empty(&compiled.graph.name)) } else { compiled.inspect(items) }
 }

@@ -1,4 +1,5 @@
-//! `PLAN`: what the compiler decided, as a constant of plain data; and what is said of it when a model is made.
+//! `PLAN`: what the compiler decided, as a constant of plain data; and what is said of it when a
+//! model is made.
 
 use super::context::Emit;
 use super::declarations::named_inputs;
@@ -13,8 +14,9 @@ use sparse_core::inspect::{
 use sparse_core::ir::{AttributeValue, Entry};
 use sparse_core::storage::Storage;
 
-/// Constructors and variants come from one module of the runtime, so that a value is a line of a table. Constants of
-/// the user are named outside of the block that imports them: none of theirs is shadowed.
+/// Constructors and variants come from one module of the runtime, so that a value is a line of a
+/// table. Constants of the user are named outside of the block that imports them: none of theirs is
+/// shadowed.
 ///
 /// ```text
 /// const __EXTENT_0: usize = CLASSES;
@@ -26,7 +28,8 @@ use sparse_core::storage::Storage;
 ///         values: &[declared("x", 0, Input, Csr, F32, &[Named("n"), Named("d")], As(0), None), …],
 ///         rows: &[…],
 ///         losses: &[Value(5)],
-///         step: PlanStep::LinearRows { input: 0, weight: 2, factors: None, loss: "squared_error(pred, y)" },
+///         step: PlanStep::LinearRows { input: 0, weight: 2, factors: None,
+///             loss: "squared_error(pred, y)" },
 ///         warns: false,
 ///     }
 /// }
@@ -83,7 +86,8 @@ pub(super) fn constant(emit: &Emit<'_>) -> TokenStream {
     }}
 }
 
-/// The constants of Rust that are dimensions: the name, the constant that stands for it in the plan, and its value.
+/// The constants of Rust that are dimensions: the name, the constant that stands for it in the
+/// plan, and its value.
 struct Constants<'a>(Vec<(&'a str, Ident, &'a TokenStream)>, Vec<(String, Ident)>);
 
 impl<'a> Constants<'a> {
@@ -267,8 +271,8 @@ pub(super) fn variant(value: impl std::fmt::Debug) -> Ident {
     Ident::new(&format!("{value:?}"), Span::call_site())
 }
 
-/// What a new model says of itself: its plan where `NNZ_LOG` asks for it, and once each conversion that
-/// `fallback = warn` inserted.
+/// What a new model says of itself: its plan where `NNZ_LOG` asks for it, and once each conversion
+/// that `fallback = warn` inserted.
 ///
 /// ```text
 /// static __FALLBACKS: Once = Once::new();

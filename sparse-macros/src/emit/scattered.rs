@@ -1,5 +1,5 @@
-//! The step that is not one loop: kernels one after the other, but rows of parameters are read where they are updated, and
-//! their gradients go straight into the update.
+//! The step that is not one loop: kernels one after the other, but rows of parameters are read
+//! where they are updated, and their gradients go straight into the update.
 
 use super::context::Emit;
 use super::declarations::trained;
@@ -18,10 +18,13 @@ use std::collections::{BTreeMap, BTreeSet};
 ///
 /// ```text
 /// __updater.begin_step()?;
-/// gather::bags(__buffer_0, __batch.x, gather::Lent { parameter: 0, …, __updater }, false, true, __context)?;
-/// <__Cpu as __Kernels<f32>>::dot_dense_dense(&mut __outputs.pred, __buffer_0.view(), __param_h.view(), …); …
+/// gather::bags(__buffer_0, __batch.x, gather::Lent { parameter: 0, …, __updater }, false, true,
+///     __context)?;
+/// <__Cpu as __Kernels<f32>>::dot_dense_dense(&mut __outputs.pred, __buffer_0.view(),
+///     __param_h.view(), …); …
 /// let __loss = 0.0 + scalar_of(__buffer_1.view());
-/// scatter::update(0, __param_t.table_mut(), __updater, scatter::Bags { bags: __batch.x, added: __buffer_2.view(), … },
+/// scatter::update(0, __param_t.table_mut(), __updater, scatter::Bags { bags: __batch.x,
+///     added: __buffer_2.view(), … },
 ///     __context.parallel, __scratch)?;
 /// __updater.apply_dense(1, __param_h.values_mut(), __gradients.h.values())?;
 /// __updater.end_step()?;
@@ -50,11 +53,8 @@ pub(super) fn step(emit: &Emit<'_>, calls: &Calls<'_>, parameters: &[Scatter]) -
             Some(parameter) => lookup(emit, *id, *parameter).unwrap_or_default(),
             None => calls.one(*id).clone(),
         };
-        match needed[id.0] {
-            true => call,
-            // Of the outputs only.
-            false => quote!(if __record { #call }),
-        }
+        // What the loss and the gradients do not need is computed for the outputs only.
+        if needed[id.0] { call } else { quote!(if __record { #call }) }
     });
     let updates = updates(emit, parameters);
     let (take_apart, losses) = (take_apart(emit), sum_of_losses(emit));

@@ -198,19 +198,18 @@ fn carrying(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
     let (take_apart, updates) = (take_apart(emit), states(emit));
     let forward = calls.of(&emit.compiled.plan.forward_carrying);
     let labels = info::updates_read_labels(emit.graph);
-    let loss = match emit.graph.losses.is_empty() {
-        true => no_loss(emit),
-        false => {
-            let loss = calls.of(&emit.compiled.plan.loss_carrying);
-            let losses = sum_of_losses(emit);
-            quote! {
-                self.__check(__batch, true)?;
-                #take_apart
-                #loss
-                let __loss = #losses;
-                #updates
-                #rt::Ok(__loss)
-            }
+    let loss = if emit.graph.losses.is_empty() {
+        no_loss(emit)
+    } else {
+        let loss = calls.of(&emit.compiled.plan.loss_carrying);
+        let losses = sum_of_losses(emit);
+        quote! {
+            self.__check(__batch, true)?;
+            #take_apart
+            #loss
+            let __loss = #losses;
+            #updates
+            #rt::Ok(__loss)
         }
     };
     quote! {
@@ -276,9 +275,10 @@ fn one_row_as_loop(emit: &Emit<'_>, layers: &Layers) -> Option<TokenStream> {
 
 /// A step whose gradients are made whole, whatever the fusion.
 fn adjusted_step(emit: &Emit<'_>) -> TokenStream {
-    match emit.graph.losses.is_empty() {
-        true => no_loss(emit),
-        false => unfused(emit, Some(quote!(__adjust(self)?;))),
+    if emit.graph.losses.is_empty() {
+        no_loss(emit)
+    } else {
+        unfused(emit, Some(quote!(__adjust(self)?;)))
     }
 }
 

@@ -125,12 +125,13 @@ pub(super) fn inherent(emit: &Emit<'_>) -> TokenStream {
     });
     let value = value(emit, parameters);
     let check = super::batch::check(emit);
-    let doc = match fixed.is_empty() {
-        true => "Makes the model. It has no dimensions: pass `dims! {}`.".to_owned(),
-        false => format!(
+    let doc = if fixed.is_empty() {
+        "Makes the model. It has no dimensions: pass `dims! {}`.".to_owned()
+    } else {
+        format!(
             "Makes the model: `{name}::new(dims! {{ {} }}, Seed(42))`.",
             fixed.iter().map(|dim| format!("{dim}: …")).collect::<Vec<_>>().join(", ")
-        ),
+        )
     };
     let log = super::plan::log(emit);
     let at_zero = super::declared::checks(emit);
@@ -151,7 +152,7 @@ pub(super) fn inherent(emit: &Emit<'_>) -> TokenStream {
             ///
             /// # Errors
             ///
-            /// A dimension that is missing, unknown or too large to address; an initializer that makes no
+            #[doc = " A dimension that is missing, unknown or too large to address; an initializer that makes no"]
             /// sense.
             #visibility fn new(__dims: #rt::Dims, __seed: #rt::Seed) -> #rt::Result<Self> {
                 #body
@@ -164,7 +165,9 @@ pub(super) fn inherent(emit: &Emit<'_>) -> TokenStream {
 
 /// ```text
 /// fn from_tables(__dims: Dims, __table: &mut MakeTable<'_, f32>) -> Result<Self> {
-///     Ok(LinearRegression { w: Parameter::from_table("w", [__dims…, 1], __table("w", [__dims…, 1].into())?)?, … })
+///     Ok(LinearRegression {
+///         w: Parameter::from_table("w", [__dims…, 1], __table("w", [__dims…, 1].into())?)?, …
+///     })
 /// }
 /// ```
 pub(super) fn from_tables(emit: &Emit<'_>) -> TokenStream {
@@ -176,12 +179,11 @@ pub(super) fn from_tables(emit: &Emit<'_>) -> TokenStream {
             #field: #rt::Parameter::from_table(#name, #shape, __table(#name, ::core::convert::Into::into(#shape))?)?
         }
     });
-    let body = match emit.broken {
-        true => quote!(::core::unreachable!("the model has compile errors")),
-        false => {
-            let value = value(emit, parameters);
-            quote!(#rt::Ok(#value))
-        }
+    let body = if emit.broken {
+        quote!(::core::unreachable!("the model has compile errors"))
+    } else {
+        let value = value(emit, parameters);
+        quote!(#rt::Ok(#value))
     };
     quote! {
         fn from_tables(
@@ -193,7 +195,8 @@ pub(super) fn from_tables(emit: &Emit<'_>) -> TokenStream {
     }
 }
 
-/// `{ dims.check("LinearRegression", &["d"])?; let __extents = …; LinearRegression { w: …, __extents, … } }`
+/// `{ dims.check("LinearRegression", &["d"])?; let __extents = …;
+/// LinearRegression { w: …, __extents, … } }`
 fn value(emit: &Emit<'_>, parameters: impl Iterator<Item = TokenStream>) -> TokenStream {
     let name = &emit.name;
     let (text, fixed) = (name.to_string(), &emit.fixed);
@@ -291,7 +294,8 @@ fn initializer(emit: &Emit<'_>, id: ValueId) -> TokenStream {
 /// `Constant(FIELDS as f64)`
 ///
 /// ```text
-/// { const __ABOVE: usize = 8; { const FIELDS: usize = __ABOVE; { use Initializer::*; Constant(FIELDS as f64) } } }
+/// { const __ABOVE: usize = 8; { const FIELDS: usize = __ABOVE;
+///     { use Initializer::*; Constant(FIELDS as f64) } } }
 /// ```
 ///
 /// A constant is an item, because a `let` of a name that is a constant of the module is a pattern.

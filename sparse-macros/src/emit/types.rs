@@ -1,4 +1,5 @@
-//! The names of the types that models are emitted as: no two models of a `graph!` may have one in common.
+//! The names of the types that models are emitted as: no two models of a `graph!` may have one in
+//! common.
 
 use crate::ast::Model;
 use crate::report::Report;
@@ -12,7 +13,8 @@ use syn::ext::IdentExt;
 pub(crate) struct Types(BTreeMap<String, String>);
 
 impl Types {
-    /// Whether a model can be emitted: what is emitted twice would be told in words of the Rust compiler.
+    /// Whether a model can be emitted: what is emitted twice would be told in words of the Rust
+    /// compiler.
     pub(crate) fn take(&mut self, model: &Model, compiled: &Variants, report: &mut Report) -> bool {
         let name = model.name.unraw().to_string();
         let variants = compiled.variants.iter().map(|variant| &variant.model.graph.name);
@@ -21,9 +23,10 @@ impl Types {
         let types: Vec<String> = types.chain([name.clone()]).collect();
         let taken = types.iter().find_map(|known| Some((known, self.0.get(known)?)));
         if let Some((known, other)) = taken {
-            let message = match *other == name {
-                true => format!("the model `{name}` is declared twice"),
-                false => format!("the model `{other}` has a type `{known}` already"),
+            let message = if *other == name {
+                format!("the model `{name}` is declared twice")
+            } else {
+                format!("the model `{other}` has a type `{known}` already")
             };
             let help = Some(format!("call the second model something else: `{name}2`"));
             report.error(Code::DuplicateName, model.name.span(), message, help);

@@ -8,7 +8,8 @@ use sparse_core::ir::ValueId;
 use sparse_core::storage::Storage;
 
 /// ```text
-/// let Self { w: __param_w, b: __param_b, __workspace: (buffer_0,), __outputs, __gradients, __context, .. }
+/// let Self { w: __param_w, b: __param_b, __workspace: (buffer_0,), __outputs, __gradients,
+///     __context, .. }
 ///     = self;
 /// ```
 pub(super) fn take_apart(emit: &Emit<'_>) -> TokenStream {

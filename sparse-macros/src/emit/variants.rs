@@ -118,7 +118,8 @@ fn table(model: &Model, variants: &[Variant<Compiled>]) -> String {
 /// ```text
 /// impl From<ScorerCsr> for ScorerDense {
 ///     fn from(__model: ScorerCsr) -> Self {
-///         ScorerDense { w: same_parameter(__model.w), __dims: __model.__dims, …, __workspace: Default::default(), … }
+///         ScorerDense { w: same_parameter(__model.w), __dims: __model.__dims, …,
+///             __workspace: Default::default(), … }
 ///     }
 /// }
 /// ```
@@ -130,9 +131,10 @@ fn conversion(from: &Compiled, to: &Compiled, broken: bool) -> TokenStream {
         quote!(#field: #rt::same_parameter(__model.#field))
     });
     let buffers = to.plan.buffers.iter().map(|_| quote!(::core::default::Default::default()));
-    let body = match broken {
-        true => quote!(::core::unreachable!("the model has compile errors")),
-        false => quote! {
+    let body = if broken {
+        quote!(::core::unreachable!("the model has compile errors"))
+    } else {
+        quote! {
             #result {
                 #(#parameters,)*
                 __dims: __model.__dims,
@@ -143,7 +145,7 @@ fn conversion(from: &Compiled, to: &Compiled, broken: bool) -> TokenStream {
                 __scratch: __model.__scratch,
                 __context: __model.__context,
             }
-        },
+        }
     };
     quote! {
         /// The same parameters, moved.

@@ -45,13 +45,15 @@ pub(super) fn of_expression(expr: &Expr, notes: &mut Notes) {
     notes.errors.extend(attributes.iter().map(refusal));
 }
 
-/// All that stand here, those of what is around them (`//! …`) included, which Rust knows at its beginning.
+/// All that stand here, those of what is around them (`//! …`) included, which Rust knows at its
+/// beginning.
 fn attributes(stream: ParseStream<'_>) -> syn::Result<Vec<Attribute>> {
     let mut all = Vec::new();
     while stream.peek(Token![#]) {
-        all.extend(match stream.peek2(Token![!]) {
-            true => stream.call(Attribute::parse_inner)?,
-            false => stream.call(Attribute::parse_outer)?,
+        all.extend(if stream.peek2(Token![!]) {
+            stream.call(Attribute::parse_inner)?
+        } else {
+            stream.call(Attribute::parse_outer)?
         });
     }
     Ok(all)

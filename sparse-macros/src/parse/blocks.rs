@@ -205,9 +205,10 @@ fn statement(
         Some((name, _)) => format!("let {name} = {}", text_of(&written)),
         None => text_of(&written),
     };
-    match stream.is_empty() {
-        true => Ok(Statement { binding, value, text }),
-        false => Err(stream.error("expected `;`")),
+    if stream.is_empty() {
+        Ok(Statement { binding, value, text })
+    } else {
+        Err(stream.error("expected `;`"))
     }
 }
 

@@ -149,9 +149,10 @@ fn constant(stream: ParseStream<'_>, notes: &Notes) -> syn::Result<Declaration> 
         }
         None => (name.to_token_stream(), Some(Arithmetic::Name(name.clone()))),
     };
-    match stream.is_empty() {
-        true => Ok(Declaration::Constant(Constant { name, ty, value, arithmetic })),
-        false => Err(stream.error("expected `;`")),
+    if stream.is_empty() {
+        Ok(Declaration::Constant(Constant { name, ty, value, arithmetic }))
+    } else {
+        Err(stream.error("expected `;`"))
     }
 }
 
@@ -234,9 +235,10 @@ fn declared_type(
     notes: &mut Notes,
 ) -> syn::Result<Option<ArrayType>> {
     if stream.parse::<Option<Token![:]>>()?.is_some() {
-        return match word == "param" || word == "state" {
-            true => array_type(stream, notes).map(Some),
-            false => input_type(stream, notes).map(Some),
+        return if word == "param" || word == "state" {
+            array_type(stream, notes).map(Some)
+        } else {
+            input_type(stream, notes).map(Some)
         };
     }
     let message = format!("the type of `{name}` is missing");

@@ -1,7 +1,8 @@
 //! How deep a source is nested: checked on its tokens, before anything follows them by recursion.
 //!
-//! `syn` and the walks over the tree follow what is nested by calling themselves, on the stack of the compiler. What is written side by side
-//! (`a + b + c`, `x.tanh().tanh()`) is followed by loops, whatever its length up to [`MOST_TERMS`].
+//! `syn` and the walks over the tree follow what is nested by calling themselves, on the stack of
+//! the compiler. What is written side by side (`a + b + c`, `x.tanh().tanh()`) is followed by
+//! loops, whatever its length up to [`MOST_TERMS`].
 
 use proc_macro2::{Delimiter, Group, Ident, Spacing, Span, TokenStream, TokenTree};
 use std::iter::Peekable;
@@ -18,7 +19,8 @@ pub(super) enum TooLarge {
     Long(Span),
 }
 
-/// Words of Rust that may stand in front of an expression or a type, which is then inside of theirs.
+/// Words of Rust that may stand in front of an expression or a type, which is then inside of
+/// theirs.
 const IN_FRONT: [&str; 18] = [
     "as", "async", "break", "const", "dyn", "else", "fn", "for", "if", "impl", "let", "loop",
     "match", "move", "return", "static", "unsafe", "while",
@@ -30,7 +32,8 @@ struct Level {
     depth: usize,
     /// Signs before a value, such as those of `- -x`, since the last sign between two values.
     before: usize,
-    /// What the rest of an expression is inside of: `|x|`, `=`, `<`, `..`, and words, since the last `,` or `;`.
+    /// What the rest of an expression is inside of: `|x|`, `=`, `<`, `..`, and words, since the
+    /// last `,` or `;`.
     around: usize,
     /// Signs between values, since the last `,` or `;`.
     between: usize,
@@ -69,7 +72,8 @@ impl Level {
     }
 }
 
-/// What is deeper than [`DEEPEST`] or longer than [`MOST_TERMS`]. Linear in the tokens; no recursion.
+/// What is deeper than [`DEEPEST`] or longer than [`MOST_TERMS`]. Linear in the tokens; no
+/// recursion.
 pub(super) fn check(tokens: TokenStream) -> Result<(), TooLarge> {
     let mut levels = vec![Level::of(tokens, 0)];
     while let Some(level) = levels.last_mut() {
@@ -119,7 +123,8 @@ impl Cut {
     /// What stands in the place of a group's tokens. No name of a source begins so.
     const MARK: &str = "__nest_";
 
-    /// The tokens without what is in their deepest groups, so that `syn` calls itself a few times only.
+    /// The tokens without what is in their deepest groups, so that `syn` calls itself a few times
+    /// only.
     pub(super) fn cut(&mut self, tokens: TokenStream) -> TokenStream {
         self.within(tokens, APART)
     }

@@ -45,7 +45,8 @@ pub(super) fn converted(expr: Expr, notes: &mut Notes) -> Expression {
     value
 }
 
-/// Drops an expression without recursion along what is written side by side, `a + b + c` or `x.tanh().tanh()`.
+/// Drops an expression without recursion along what is written side by side, `a + b + c` or
+/// `x.tanh().tanh()`.
 pub(super) fn dismantle(expr: Expr) {
     let mut inner = vec![expr];
     while let Some(expr) = inner.pop() {
@@ -73,7 +74,8 @@ pub(super) fn dismantle(expr: Expr) {
     }
 }
 
-/// The same of an expression that is still used. What is first in it is followed by a loop: a sum is as deep as it has terms.
+/// The same of an expression that is still used. What is first in it is followed by a loop: a sum
+/// is as deep as it has terms.
 pub(super) fn expression(expr: &Expr, notes: &mut Notes) -> Expression {
     let mut outer: Vec<&Expr> = Vec::new();
     let mut inner = expr;
@@ -119,7 +121,8 @@ fn operator_of(sign: &BinOp) -> Option<&'static str> {
     })
 }
 
-/// Where an expression is. Of one that is long, where it begins: the span of an expression is found by writing it out, by recursion.
+/// Where an expression is. Of one that is long, where it begins: the span of an expression is found
+/// by writing it out, by recursion.
 fn span_of(expr: &Expr) -> Span {
     const LONG: usize = 64;
     let (mut first, mut length) = (expr, 0);
@@ -176,7 +179,8 @@ fn around(expr: &Expr, first: Option<Expression>, notes: &mut Notes) -> Expressi
     Expression { span, kind }
 }
 
-/// What an expression is that computes nothing first; the expression itself where it was [cut out](super::depth::Cut).
+/// What an expression is that computes nothing first; the expression itself where it was [cut
+/// out](super::depth::Cut).
 fn alone(expr: &Expr, notes: &mut Notes) -> Result<ExpressionKind, Expression> {
     let span = || span_of(expr);
     Ok(match expr {
@@ -362,7 +366,8 @@ fn arguments(
     ExpressionKind::Call { callee, operands: Rc::new(operands), attributes }
 }
 
-/// What stands in a call without a name. Whether that may be a flag or a list depends on what is called.
+/// What stands in a call without a name. Whether that may be a flag or a list depends on what is
+/// called.
 fn operand(expr: &Expr, notes: &mut Notes) -> Expression {
     match (expr, attribute_of(expr)) {
         (_, Some(text)) => {

@@ -15,7 +15,8 @@ enum Form {
     Fields([&'static str; 2]),
 }
 
-/// The initializers of the library. The runtime's enum has the same variants; naming one that it lacks would not compile.
+/// The initializers of the library. The runtime's enum has the same variants; naming one that it
+/// lacks would not compile.
 const INITIALIZERS: [(&str, Form); 5] = [
     ("Zeros", Form::Alone),
     ("Ones", Form::Alone),

@@ -127,7 +127,8 @@ fn flatten(tree: &UseTree, before: &Path, imports: &mut Vec<Import>) -> syn::Res
     Ok(())
 }
 
-/// `@block "key" name { … }`, which the macro of a block puts in front of the `graph!` that names it.
+/// `@block "key" name { … }`, which the macro of a block puts in front of the `graph!` that names
+/// it.
 fn package(stream: ParseStream<'_>, report: &mut Report) -> syn::Result<Package> {
     stream.parse::<Token![@]>()?;
     stream.parse::<Ident>()?;

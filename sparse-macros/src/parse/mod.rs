@@ -172,7 +172,8 @@ fn parse_piece<T>(
     parsed.ok()
 }
 
-/// What a declaration would have declared: the second word, as in `input x`, or what is written in the place of it.
+/// What a declaration would have declared: the second word, as in `input x`, or what is written in
+/// the place of it.
 fn declared_names(piece: &TokenStream) -> Vec<Ident> {
     let mut tokens = piece.clone().into_iter();
     let words = |token| word_of(token).filter(|word| *word != "pub");

@@ -1,4 +1,4 @@
-//! Operators that users declare: what a row of the table says, line by line.
+//! Declarations of operators: the columns of an operator spec, line by line.
 
 use super::delimited::group;
 use super::expressions;
@@ -99,10 +99,7 @@ fn line(stream: ParseStream<'_>, operator: &mut Operator, notes: &mut Notes) -> 
         "each" | "derivative" => {
             stream.parse::<Token![=]>()?;
             let function = function(stream, operator, notes)?;
-            let place = match word == "each" {
-                true => &mut operator.each,
-                false => &mut operator.derivative,
-            };
+            let place = if word == "each" { &mut operator.each } else { &mut operator.derivative };
             twice = place.replace(function).is_some();
         }
         "at_zero" | "slope_at_zero" => {
@@ -114,10 +111,8 @@ fn line(stream: ParseStream<'_>, operator: &mut Operator, notes: &mut Notes) -> 
                 syn::Lit::Float(number) => number.base10_parse()?,
                 other => return Err(syn::Error::new(other.span(), "expected a number")),
             };
-            let place = match word == "at_zero" {
-                true => &mut operator.at_zero,
-                false => &mut operator.slope_at_zero,
-            };
+            let place =
+                if word == "at_zero" { &mut operator.at_zero } else { &mut operator.slope_at_zero };
             twice = place.replace(minus * number).is_some();
         }
         other => {
@@ -134,10 +129,7 @@ fn line(stream: ParseStream<'_>, operator: &mut Operator, notes: &mut Notes) -> 
         let message = format!("`{word}` of `{}` is given twice", operator.name);
         notes.error(Code::OperatorBody, word.span(), message, "leave one of them out");
     }
-    match stream.is_empty() {
-        true => Ok(()),
-        false => Err(stream.error("expected `;`")),
-    }
+    if stream.is_empty() { Ok(()) } else { Err(stream.error("expected `;`")) }
 }
 
 /// What an operator must have, and what does not go together.
@@ -195,7 +187,8 @@ fn check_whole(operator: &Operator, report: &mut Report) {
     report.error(Code::OperatorBody, name.span(), message, Some(help));
 }
 
-/// The path of a function: the rest of the line. What other modules may use names it from the root of its crate.
+/// The path of a function: the rest of the line. What other modules may use names it from the root
+/// of its crate.
 fn function(
     stream: ParseStream<'_>,
     operator: &Operator,
@@ -252,7 +245,8 @@ fn text_of(tokens: TokenStream) -> String {
     text.replace(":: ", "::").replace("[ ", "[").replace(" ]", "]")
 }
 
-/// The same tokens for a macro that other crates call: `crate` is the crate that they are written in.
+/// The same tokens for a macro that other crates call: `crate` is the crate that they are written
+/// in.
 fn elsewhere(tokens: TokenStream) -> TokenStream {
     let mut result = TokenStream::new();
     for token in tokens {

@@ -1,9 +1,11 @@
-//! Names that cannot be names: what was declared in their place, so that their uses are no errors too.
+//! Names that cannot be names: what was declared in their place, so that their uses are no errors
+//! too.
 
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use std::collections::BTreeMap;
 
-/// Words with which Rust and the language begin something: in the place of a name they stay what they are.
+/// Words with which Rust and the language begin something: in the place of a name they stay what
+/// they are.
 const BEGINNINGS: &[&str] =
     &["as", "const", "crate", "false", "let", "mut", "pub", "self", "super", "true", "use"];
 
@@ -20,7 +22,8 @@ impl Refused {
         }
     }
 
-    /// The tokens with the names that are declared. The tokens themselves where no name was refused.
+    /// The tokens with the names that are declared. The tokens themselves where no name was
+    /// refused.
     pub(super) fn replace(&self, tokens: TokenStream) -> TokenStream {
         if self.0.is_empty() {
             return tokens;

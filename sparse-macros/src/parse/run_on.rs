@@ -5,7 +5,8 @@ use crate::report::Report;
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use sparse_core::diagnostics::Code;
 
-/// What follows the items that stand in front, which belong beside a model and not in it. What they declare is lost.
+/// What follows the items that stand in front, which belong beside a model and not in it. What they
+/// declare is lost.
 pub(super) fn without_items(
     piece: TokenStream,
     lost: &mut Vec<Ident>,
@@ -34,7 +35,8 @@ pub(super) fn without_items(
     tokens.into_iter().collect()
 }
 
-/// Splits what stands between two semicolons where a word that begins a declaration follows the end of another one.
+/// Splits what stands between two semicolons where a word that begins a declaration follows the end
+/// of another one.
 pub(super) fn split(piece: TokenStream, report: &mut Report) -> Vec<TokenStream> {
     let tokens: Vec<TokenTree> = piece.into_iter().collect();
     let begins: Vec<usize> = (2..tokens.len()).filter(|at| begins(&tokens, *at)).collect();

@@ -67,9 +67,10 @@ fn instead_of(before: Option<&TokenTree>, group: &Group) -> String {
         );
     };
     let list = |at: usize| axes.iter().map(|axis| axis[at].as_str()).collect::<Vec<_>>().join(", ");
-    let steps = match axes.iter().any(|axis| axis[2] != "_") {
-        true => format!(", step = [{}]", list(2)),
-        false => String::new(),
+    let steps = if axes.iter().any(|axis| axis[2] != "_") {
+        format!(", step = [{}]", list(2))
+    } else {
+        String::new()
     };
     format!(
         "write `slice({name}, begin = [{}], end = [{}]{steps})`, or `take({name}, ids)` for rows that ids name",

@@ -19,7 +19,8 @@ use syn::Ident;
 #[derive(Default)]
 pub(super) struct Frame {
     pub(super) scope: BTreeMap<String, ValueId>,
-    /// Parameters of a block that were given a word, a flag or a list. `None` while the block is checked.
+    /// Parameters of a block that were given a word, a flag or a list. `None` while the block is
+    /// checked.
     pub(super) attributes: BTreeMap<String, Option<AttributeText>>,
     /// The extents that a block's types name.
     pub(super) dims: BTreeMap<String, Dim>,
@@ -229,7 +230,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// The value of an attribute, where it may be a parameter of a block. `None` while that is not known.
+    /// The value of an attribute, where it may be a parameter of a block. `None` while that is not
+    /// known.
     pub(super) fn given_to_block(&self, text: &AttributeText) -> Option<AttributeText> {
         let AttributeText::Word(word) = text else { return Some(text.clone()) };
         let word = word.to_string();

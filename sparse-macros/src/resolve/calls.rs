@@ -15,8 +15,8 @@ use syn::Ident;
 const LIST_OF_OPERATORS: &str = "docs/operators/README.md lists the operators by family";
 
 impl Resolver<'_> {
-    /// What is called with the operands of a call, as far as they are values: in a call of a block the first one that is none and those
-    /// after it are given by the names of their parameters.
+    /// What is called with the operands of a call, as far as they are values: in a call of a block
+    /// the first one that is none and those after it are given by the names of their parameters.
     pub(super) fn in_order<'e>(
         &self,
         callee: &Callee,

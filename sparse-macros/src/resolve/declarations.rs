@@ -122,32 +122,30 @@ impl Resolver<'_> {
         if let Some(storage) = sparse.or(is_parameter.then_some(storage))
             && element.is_id()
         {
-            let message = match is_parameter {
-                true => format!("the parameter `{name}` cannot hold ids: parameters are numbers"),
-                false => format!("`{name}` cannot be a `{storage}` of ids: ids are dense"),
+            let message = if is_parameter {
+                format!("the parameter `{name}` cannot hold ids: parameters are numbers")
+            } else {
+                format!("`{name}` cannot be a `{storage}` of ids: ids are dense")
             };
-            let help = match is_parameter {
-                true => "leave the element type out".to_owned(),
-                false => format!("write `dense<{element}>[…]`, or leave the element type out"),
+            let help = if is_parameter {
+                "leave the element type out".to_owned()
+            } else {
+                format!("write `dense<{element}>[…]`, or leave the element type out")
             };
             element = self.graph.element();
             self.error(Code::IdsNotDense, array.span, message, Some(help));
         }
         if element == ElementType::Unit && (is_parameter || storages != [Storage::Csr]) {
-            let message = match is_parameter {
-                true => {
-                    format!("the parameter `{name}` cannot be a pattern: parameters are numbers")
-                }
-                false => {
-                    let storages = join(&storages, " | ");
-                    format!(
-                        "`{name}` cannot be `{storages}` with elements `unit`: a pattern is `csr`"
-                    )
-                }
+            let message = if is_parameter {
+                format!("the parameter `{name}` cannot be a pattern: parameters are numbers")
+            } else {
+                let storages = join(&storages, " | ");
+                format!("`{name}` cannot be `{storages}` with elements `unit`: a pattern is `csr`")
             };
-            let help = match is_parameter {
-                true => "leave the element type out",
-                false => "write `csr<unit>[…]`, or leave the element type out",
+            let help = if is_parameter {
+                "leave the element type out"
+            } else {
+                "write `csr<unit>[…]`, or leave the element type out"
             };
             element = self.graph.element();
             self.error(Code::UnitNotCsr, array.span, message, Some(help.to_owned()));
@@ -171,8 +169,8 @@ impl Resolver<'_> {
         self.error(Code::DuplicateName, name.span(), message, Some(help));
     }
 
-    /// Names the value of a `let`, or of the `output` at a position. A value that has a name already (`let a = b;`) keeps it, and
-    /// what is said of the second name is checked.
+    /// Names the value of a `let`, or of the `output` at a position. A value that has a name
+    /// already (`let a = b;`) keeps it, and what is said of the second name is checked.
     pub(super) fn bind_result(
         &mut self,
         id: ValueId,

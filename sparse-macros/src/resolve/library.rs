@@ -1,4 +1,4 @@
-//! Which blocks and declared operators there are, and which names they have where.
+//! Blocks and declared operators, and their names in each source.
 
 use crate::ast::{Block, Callee, Expression, ExpressionKind, Operator, Source};
 use crate::parse::DEEPEST;
@@ -42,7 +42,8 @@ pub(super) struct Declared<'a> {
 const OWN: usize = 0;
 
 impl<'a> Library<'a> {
-    /// Everything that can be called in a source. Reports blocks whose names are taken and blocks that call themselves.
+    /// Everything that can be called in a source. Reports blocks whose names are taken and blocks
+    /// that call themselves.
     pub(super) fn new(source: &'a Source, report: &mut Report) -> Self {
         let mut library = Library { entries: Vec::new(), declared: Vec::new(), rooms: Vec::new() };
         library.add(source);

@@ -1,4 +1,4 @@
-//! Tree to graph: names, operators, attributes. What the passes of `sparse-core` take over from here.
+//! Name resolution: from the syntax tree to the graph that the passes of `sparse-core` take.
 
 mod blocks;
 mod calls;
@@ -138,7 +138,8 @@ impl Resolver<'_> {
         self.report.error_at(code, place, message, help);
     }
 
-    /// The value of an expression. What is computed first in it is followed by a loop: a sum is as deep as it has terms.
+    /// The value of an expression. What is computed first in it is followed by a loop: a sum is as
+    /// deep as it has terms.
     fn expression(&mut self, expression: &Expression) -> ValueId {
         self.depth += 1;
         if self.depth > DEEPEST {
@@ -164,9 +165,10 @@ impl Resolver<'_> {
         let ExpressionKind::Call { callee, operands, .. } = &expression.kind else { return None };
         let has_attribute =
             |operand: &Expression| matches!(operand.kind, ExpressionKind::Attribute(_));
-        let operands = match operands.iter().any(has_attribute) && !self.is_block(callee) {
-            true => operands,
-            false => self.in_order(callee, operands).0,
+        let operands = if operands.iter().any(has_attribute) && !self.is_block(callee) {
+            operands
+        } else {
+            self.in_order(callee, operands).0
         };
         operands.first().filter(|first| !has_attribute(first))
     }
@@ -218,18 +220,20 @@ impl Resolver<'_> {
                     return self.poison(expression.span);
                 }
                 let (operands, named) = self.in_order(callee, operands);
-                let value = |operand: &Expression| match is_attribute(operand) {
-                    true => self.poison(operand.span),
-                    false => self.expression(operand),
+                let value = |operand: &Expression| {
+                    if is_attribute(operand) {
+                        self.poison(operand.span)
+                    } else {
+                        self.expression(operand)
+                    }
                 };
                 let others = operands[rest..].iter().map(value);
                 let operands: Vec<ValueId> = first.into_iter().chain(others).collect();
-                let value = match named.is_empty() {
-                    true => self.call(callee, operands, attributes),
-                    false => {
-                        let all = named.into_iter().chain(attributes.iter().cloned());
-                        self.call(callee, operands, &all.collect::<Vec<_>>())
-                    }
+                let value = if named.is_empty() {
+                    self.call(callee, operands, attributes)
+                } else {
+                    let all = named.into_iter().chain(attributes.iter().cloned());
+                    self.call(callee, operands, &all.collect::<Vec<_>>())
                 };
                 self.within_range(value, "what these numbers come to is", expression.span)
             }

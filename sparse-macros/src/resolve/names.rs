@@ -44,11 +44,12 @@ impl Resolver<'_> {
         });
         let help = help.or_else(|| self.of_rust(&word));
         let is_output = self.graph.outputs.iter().any(|output| output.name == word);
-        let help = match is_output && self.frame.block.is_none() {
-            true => Some(format!(
+        let help = if is_output && self.frame.block.is_none() {
+            Some(format!(
                 "an output is no value: write `let {word} = …;` and then `output {word};`"
-            )),
-            false => help.or_else(|| self.few_declared()),
+            ))
+        } else {
+            help.or_else(|| self.few_declared())
         };
         let message = format!("no value is called `{word}`");
         self.error(Code::UnknownName, name.span(), message, help);

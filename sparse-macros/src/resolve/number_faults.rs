@@ -1,4 +1,4 @@
-//! What is said of a name that is no number, and of a number that is of another kind.
+//! Errors about names that are no numbers, and about numbers of another kind.
 
 use super::Resolver;
 use super::numbers::{NoConstant, Number, Reach};

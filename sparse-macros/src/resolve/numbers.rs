@@ -355,10 +355,11 @@ impl Resolver<'_> {
                     BinOp::Mul(_) => Formula::Binary(BinaryOperator::Multiply, lhs, rhs),
                     BinOp::Div(_) => {
                         let quotient = Formula::Binary(BinaryOperator::Divide, lhs, rhs);
-                        match of_cast {
-                            true => quotient,
-                            // Of whole numbers.
-                            false => Formula::Call("trunc".to_owned(), vec![quotient], Vec::new()),
+                        // Whole numbers are divided without a remainder.
+                        if of_cast {
+                            quotient
+                        } else {
+                            Formula::Call("trunc".to_owned(), vec![quotient], Vec::new())
                         }
                     }
                     _ => Formula::Call("modulo".to_owned(), vec![*lhs, *rhs], Vec::new()),
@@ -405,10 +406,7 @@ fn typed(value: Literal, ty: &str) -> (Option<Literal>, Option<Literal>) {
         (_, Literal::Integer(integer)) => !(ty.starts_with('u') && integer < 0),
         _ => false,
     };
-    match fits {
-        true => (value.cast(ty), None),
-        false => (None, Some(value)),
-    }
+    if fits { (value.cast(ty), None) } else { (None, Some(value)) }
 }
 
 /// A number as the text of an attribute.

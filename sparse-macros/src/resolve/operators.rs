@@ -1,4 +1,4 @@
-//! Declared operators: their rows, and the formulas of their gradients.
+//! Declared operators: their specs, and the formulas of their gradients.
 
 use super::library::{Declared, Library, Meaning};
 use super::words;
@@ -80,7 +80,8 @@ struct Formulas<'a> {
 }
 
 impl Formulas<'_> {
-    /// A formula in the grammar of the table, at most so many levels deep: each term of a sum is one. `None` after an error.
+    /// A formula in the grammar of the table, at most so many levels deep: each term of a sum is
+    /// one. `None` after an error.
     fn text(&self, formula: &Expression, levels: usize, report: &mut Report) -> Option<String> {
         match &formula.kind {
             ExpressionKind::Call { .. } if levels == 0 => {
@@ -222,8 +223,5 @@ impl Formulas<'_> {
 
 /// A number in the grammar of formulas, which has no exponents.
 fn number_of(number: f64) -> String {
-    match number < 0.0 {
-        true => format!("-{}", -number),
-        false => number.to_string(),
-    }
+    if number < 0.0 { format!("-{}", -number) } else { number.to_string() }
 }

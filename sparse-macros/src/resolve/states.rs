@@ -38,19 +38,20 @@ impl Resolver<'_> {
         let known = self.states.iter().map(|state| state.name.as_str());
         let suggestion = nearest(&word, known).map(|known| format!("write `update {known} = …;`"));
         let Some(state) = self.states.iter_mut().find(|state| state.name == word) else {
-            let (message, help) = match self.frame.scope.contains_key(&word) {
-                true => (
+            let (message, help) = if self.frame.scope.contains_key(&word) {
+                (
                     format!("`{word}` is not a state"),
                     format!(
                         "`let` computes values, and training updates parameters; what a step carries over is declared `state {word}: dense[…] = Zeros;`"
                     ),
-                ),
-                false => (
+                )
+            } else {
+                (
                     format!("no state is called `{word}`"),
                     suggestion.unwrap_or_else(|| {
                         format!("declare `state {word}: dense[…] = Zeros;` above")
                     }),
-                ),
+                )
             };
             self.error(Code::BadUpdate, name.span(), message, Some(help));
             return;

@@ -66,7 +66,8 @@ impl Resolver<'_> {
         })
     }
 
-    /// The storage types that an input may have. What makes too many combinations is reported, and has its first.
+    /// The storage types that an input may have. What makes too many combinations is reported, and
+    /// has its first.
     pub(super) fn alternatives(
         &mut self,
         name: &Ident,

@@ -1,4 +1,5 @@
-//! The kernels of a GPU by name: a function for each rule that is marked `on_gpu`, unless a family has kernels of its own.
+//! The kernels of a GPU by name: a function for each rule that is marked `on_gpu`, unless a family
+//! has kernels of its own.
 //!
 //! Emits, for `dot`'s second rule:
 //!
@@ -29,8 +30,8 @@ pub(crate) fn gpu_kernels() -> TokenStream {
         |kernel: &&Kernel| kernel.operator.kind == Kind::Kernel && kernel.signature.on_gpu;
     let arms = kernels.iter().filter(of_rules).map(arm);
     quote! {
-        /// The kernel of a rule by the name that it has on every device; `None` where GPUs have none, and for operators that are a
-        /// formula.
+        /// The kernel of a rule by the name that it has on every device; `None` where GPUs have
+        /// none, and for operators that are a formula.
         pub(crate) fn kernel_of_rule<T: GpuFloat>(name: &str) -> Option<GpuKernel<T>> {
             Some(match name {
                 #(#arms)*

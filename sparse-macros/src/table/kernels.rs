@@ -6,11 +6,13 @@
 //! #[diagnostic::on_unimplemented(message = "…", note = "…")]
 //! pub trait Kernels<T: Float>: Device {
 //!     /// `dot`: `csr dense -> dense`.
-//!     fn dot_csr_dense(out: &mut Dense<T, Self>, lhs: CsrView<'_, T, Self>, rhs: DenseView<'_, T, Self>,
+//!     fn dot_csr_dense(out: &mut Dense<T, Self>, lhs: CsrView<'_, T, Self>, rhs: DenseView<'_,
+//!         T, Self>,
 //!         transpose_rhs: bool, context: &mut Context);
 //! }
 //! impl Kernels<f32> for Cpu {
-//!     fn dot_csr_dense(…) { crate::kernels::dot::cpu::csr_dense(out, lhs, rhs, transpose_rhs, context) }
+//!     fn dot_csr_dense(…) { crate::kernels::dot::cpu::csr_dense(out, lhs, rhs, transpose_rhs,
+//!         context) }
 //! }
 //! ```
 
@@ -57,8 +59,9 @@ pub(crate) fn kernels() -> TokenStream {
     });
     let arms = kernels.iter().map(arm);
     quote! {
-        /// The kernels of a device: one method for each rule of the operator table, called with operands that
-        /// fit the rule and each other. Not generic in the user's crate: kernels are compiled here.
+        /// The kernels of a device: one method for each rule of the operator table, called with
+        /// operands that fit the rule and each other. Not generic in the user's crate: kernels are
+        /// compiled here.
         #[diagnostic::on_unimplemented(
             message = "there are no kernels for elements of `{T}` on `{Self}`",
             note = "operators compute in floats, on the device `Cpu`; the halves need the feature `half`"
@@ -81,9 +84,10 @@ pub(crate) fn kernels() -> TokenStream {
             #(#implementations)*
         };
 
-        /// Calls a kernel by name, for executors that know it only at run time. The result replaces `out`, in its
-        /// allocations where that has the storage of the result. `None` where no kernel has the name or an operand
-        /// is not what the kernel takes; `out` is then what it was.
+        /// Calls a kernel by name, for executors that know it only at run time. The result replaces
+        /// `out`, in its allocations where that has the storage of the result. `None` where no
+        /// kernel has the name or an operand is not what the kernel takes; `out` is then what it
+        /// was.
         pub fn call_kernel<T: Float>(
             name: &str,
             out: &mut Array<T>,

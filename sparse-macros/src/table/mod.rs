@@ -1,4 +1,4 @@
-//! What the runtime derives from the operator table: kernels by name, and the macro-free operators.
+//! Macros that follow the operator table: kernels by name, and the macro-free operators.
 
 mod gpu;
 mod kernels;
@@ -24,7 +24,8 @@ struct Kernel {
     /// That of the rule, or of the same for patterns.
     signature: Signature,
     result: Storage,
-    /// The name of the function: that of a rule serves patterns too, and is generic in what a csr stores.
+    /// The name of the function: that of a rule serves patterns too, and is generic in what a csr
+    /// stores.
     function: String,
 }
 
@@ -56,8 +57,8 @@ impl Kernel {
         ident(&format!("{}_{}", self.operator.name, self.rule_name()))
     }
 
-    /// The attributes that the kernel is told: a transposition that the rule fixes is not one of them, nor is the
-    /// storage asked for.
+    /// The attributes that the kernel is told: a transposition that the rule fixes is not one of
+    /// them, nor is the storage asked for.
     fn attributes(&self) -> Vec<(&'static str, AttributeKind)> {
         kernel_attributes(self.operator, &self.signature)
     }
@@ -82,8 +83,8 @@ pub(crate) fn kernel_attributes(
         .collect()
 }
 
-/// The types of elements that are written out where generic code would not do, each with the condition under which the
-/// runtime has it.
+/// The types of elements that are written out where generic code would not do, each with the
+/// condition under which the runtime has it.
 fn elements() -> impl Iterator<Item = (TokenStream, TokenStream)> {
     let half = quote!(#[cfg(feature = "half")]);
     [
@@ -154,7 +155,8 @@ fn attribute_type(kind: AttributeKind) -> TokenStream {
     }
 }
 
-/// An attribute of a call that knows its attributes at run time, in a function that returns `None` where a required one is not given.
+/// An attribute of a call that knows its attributes at run time, in a function that returns `None`
+/// where a required one is not given.
 fn attribute_value(name: &str, kind: AttributeKind, attributes: &TokenStream) -> TokenStream {
     match kind {
         AttributeKind::Axes => quote!(#attributes.axes(#name)),

@@ -1,5 +1,5 @@
-//! The macro-free operators: for each operator of the table a trait with one implementation a rule, a function,
-//! and the signs of Rust where they exist.
+//! The macro-free operators: for each operator of the table a trait with one implementation a rule,
+//! a function, and the signs of Rust where they exist.
 //!
 //! Emits, for `dot`'s second rule:
 //!
@@ -48,7 +48,8 @@ struct Given {
     set: TokenStream,
 }
 
-/// The attributes that a caller gives: transpositions are part of the operands, storage of another function.
+/// The attributes that a caller gives: transpositions are part of the operands, storage of another
+/// function.
 fn given(operator: &Operator) -> Vec<Given> {
     operator
         .attributes
@@ -88,7 +89,8 @@ fn given(operator: &Operator) -> Vec<Given> {
         .collect()
 }
 
-/// A trait with its function and implementations: one for each number of operands that an operator takes.
+/// A trait with its function and implementations: one for each number of operands that an operator
+/// takes.
 fn operation(operator: &'static Operator) -> TokenStream {
     (operator.required()..=operator.operands.len()).map(|arity| of_arity(operator, arity)).collect()
 }
@@ -123,12 +125,11 @@ fn of_arity(operator: &'static Operator, arity: usize) -> TokenStream {
         .collect();
     let docs = format!("{}\n\nStorage: {}.", operator.summary, rules.join(", "));
     let doc_errors = "# Errors\n\nOperands whose shapes or attributes do not fit, and a condition of the rule that does not hold.";
-    let message = match others.is_empty() {
-        true => format!("`{text}` has no rule for `{{Self}}`"),
-        false => {
-            let others: Vec<String> = types.iter().map(|name| format!("`{{{name}}}`")).collect();
-            format!("`{text}` has no rule for `{{Self}}` and {}", others.join(" and "))
-        }
+    let message = if others.is_empty() {
+        format!("`{text}` has no rule for `{{Self}}`")
+    } else {
+        let others: Vec<String> = types.iter().map(|name| format!("`{{{name}}}`")).collect();
+        format!("`{text}` has no rule for `{{Self}}` and {}", others.join(" and "))
     };
     let note = match operator.alternative {
         // What is `dense(x)` in a graph is a method here.
@@ -190,7 +191,8 @@ fn capital(name: &str) -> String {
     letters.next().map(|letter| letter.to_ascii_uppercase()).into_iter().chain(letters).collect()
 }
 
-/// How an operand of a rule may be given: its type, whether it is read transposed, and how the kernel sees it.
+/// How an operand of a rule may be given: its type, whether it is read transposed, and how the
+/// kernel sees it.
 #[derive(Clone)]
 struct Form {
     ty: TokenStream,
@@ -286,9 +288,10 @@ fn implementations(kernel: &Kernel, function: &str) -> TokenStream {
             implementations
                 .extend(implementation(kernel, function, &forms, &element, &generics, &bound));
         }
-        tokens.extend(match condition.is_empty() {
-            true => implementations,
-            false => quote!(#condition const _: () = { #implementations };),
+        tokens.extend(if condition.is_empty() {
+            implementations
+        } else {
+            quote!(#condition const _: () = { #implementations };)
         });
     }
     tokens

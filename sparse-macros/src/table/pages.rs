@@ -1,4 +1,5 @@
-//! The operators' pages as modules without items, so that they are part of the documentation of the crate.
+//! The operators' pages as modules without items, so that they are part of the documentation of the
+//! crate.
 
 use super::ident;
 use proc_macro2::TokenStream;

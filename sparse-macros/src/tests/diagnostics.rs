@@ -15,10 +15,7 @@ fn examples_give_their_code_and_are_mended() {
         for example in code.examples() {
             let said = said(example.text);
             let found: Vec<Code> = said.iter().map(|diagnostic| diagnostic.code).collect();
-            let holds = match example.is_wrong {
-                true => found == [*code],
-                false => found.is_empty(),
-            };
+            let holds = if example.is_wrong { found == [*code] } else { found.is_empty() };
             if !holds {
                 let said: Vec<String> = said.iter().map(Diagnostic::text).collect();
                 wrong.push(format!("{}:\n{}says {said:#?}", code.code(), example.text));

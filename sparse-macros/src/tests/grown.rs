@@ -1,8 +1,10 @@
-//! Models that grow at random out of the operator table: each step takes any operator, any operands that are there and any attributes, and keeps what the
-//! compiler accepts. `tests/grown.rs` of the facade has some of them computed; more are grown by
+//! Models that grow at random out of the operator table: each step takes any operator, any operands
+//! that are there and any attributes, and keeps what the compiler accepts. `tests/grown.rs` of the
+//! facade has some of them computed; more are grown by
 //!
 //! ```sh
-//! NNZ_GROW=1000..1040 NNZ_BLESS=1 cargo test -p sparse-macros grown && cargo test -p nnz-tests grown::
+//! NNZ_GROW=1000..1040 NNZ_BLESS=1 cargo test -p sparse-macros grown &&
+//!     cargo test -p nnz-tests grown::
 //! ```
 
 use super::diagnostics::said;
@@ -34,7 +36,8 @@ const LEAVES: [(&str, &str); 13] = [
     ("s", "param s: dense[] = Normal { mean: 0.0, std: 0.6 };"),
 ];
 
-/// Of which nothing follows that is a gradient in the sense of differences: theirs are said to be others.
+/// Of which nothing follows that is a gradient in the sense of differences: theirs are said to be
+/// others.
 const OF_OTHER_GRADIENT: [&str; 7] =
     ["stop_gradient", "scale_gradient", "make_loss", "round_ste", "sign_ste", "max", "min"];
 

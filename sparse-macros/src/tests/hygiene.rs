@@ -1,4 +1,5 @@
-//! Whatever is emitted binds no name that a user could give, and means none that a user could have given to something else.
+//! Whatever is emitted binds no name that a user could give, and means none that a user could have
+//! given to something else.
 
 use super::expanded;
 use proc_macro2::TokenStream;
@@ -92,9 +93,10 @@ impl<'ast> Visit<'ast> for Names {
             |statement: &syn::Stmt| matches!(statement, syn::Stmt::Item(syn::Item::Use(_)));
         let imports = block.block.stmts.iter().any(is_import);
         let text = quote!(#block).to_string();
-        match imports && text.contains("PlanTable") {
-            true => assert!(!text.contains("crate"), "{text}"),
-            false => visit::visit_expr_block(self, block),
+        if imports && text.contains("PlanTable") {
+            assert!(!text.contains("crate"), "{text}")
+        } else {
+            visit::visit_expr_block(self, block)
         }
     }
 

@@ -1,4 +1,5 @@
-//! Sources that are longer, or nested deeper, than any that a person writes: they compile, or are refused with a code.
+//! Sources that are longer, or nested deeper, than any that a person writes: they compile, or are
+//! refused with a code.
 
 use super::diagnostics::said;
 use crate::report::Report;
@@ -54,7 +55,7 @@ fn eight_hundred_nested_parentheses_are_an_error() {
 }
 
 #[test]
-fn what_is_nested_deep_keeps_its_errors_and_its_rust() {
+fn deep_sources_keep_their_errors_and_their_rust() {
     let deep = |inner: &str| format!("{}{inner}{}", "(".repeat(100), ")".repeat(100));
     assert_eq!(of(&deep("x, x")), [Code::UnsupportedExpression]);
     assert_eq!(of(&deep("x x")), [Code::Syntax]);
@@ -71,7 +72,8 @@ fn what_is_nested_deep_keeps_its_errors_and_its_rust() {
     assert!(!tokens.contains("__nest") && !tokens.contains("compile_error"));
 }
 
-/// What is said of a model before and by its compilation, and the operators of the last value: nothing is emitted.
+/// What is said of a model before and by its compilation, and the operators of the last value:
+/// nothing is emitted.
 fn compiled(graph: &str) -> (Vec<Code>, usize) {
     let mut report = Report::default();
     let source = parse::source_of_depth(graph.parse().unwrap(), &mut report).unwrap();
@@ -123,10 +125,13 @@ fn a_name_of_65_536_letters_is_a_name() {
 #[test]
 fn blocks_that_call_blocks_are_refused_where_they_are_too_deep() {
     let chain = |blocks: usize, first: usize| {
-        let block = |at: usize| match at == first {
-            true => format!("block b{at}(x) {{ tanh(x) }}\n"),
-            false if first == 0 => format!("block b{at}(x) {{ b{}(x) + 1.0 }}\n", at - 1),
-            false => format!("block b{at}(x) {{ b{}(x) + 1.0 }}\n", at + 1),
+        let block = |at: usize| {
+            let called = if first == 0 { at.saturating_sub(1) } else { at + 1 };
+            if at == first {
+                format!("block b{at}(x) {{ tanh(x) }}\n")
+            } else {
+                format!("block b{at}(x) {{ b{called}(x) + 1.0 }}\n")
+            }
         };
         let text: String = (0..blocks).map(block).collect();
         let outermost = if first == 0 { blocks - 1 } else { 0 };

@@ -181,13 +181,13 @@ fn values_called_as_storage_types_are_given_by_name() {
 
 /// A loss that does not parse takes no name away.
 #[test]
-fn what_is_lost_is_what_was_declared() {
+fn a_broken_source_loses_only_the_broken_declaration() {
     let said = model("loss tanh[0]; let tanh = exp(z); output y = tanh;");
     assert!(only(&said).0.starts_with("[NNZ0012]"));
 }
 
 #[test]
-fn what_a_broken_block_would_have_read_is_not_warned_of() {
+fn inputs_of_broken_blocks_get_no_warning() {
     let (text, _) = only(&said(
         "block f(x) { x * w }
          model M { input x: dense[n]; param(frozen) w: dense[n] = Ones; output y = f(x); }",
@@ -219,7 +219,7 @@ fn an_item_that_ends_too_early_says_what_is_missing() {
 }
 
 #[test]
-fn what_does_not_parse_is_known_where_it_is_used() {
+fn uses_of_unparsed_declarations_are_no_errors() {
     let of_f = "model M { input x: dense[n]; output y = f(x); }";
     for (item, message) in [
         ("block f(x) -> dense { x * 2 }", "expected `{` and the block's value"),
@@ -263,7 +263,8 @@ fn two_models_have_two_names() {
     assert!(text.starts_with("[NNZ0103] the model `A` has a type `ACsr` already"), "{text}");
 }
 
-/// What a declared gradient has for a shape is asked where it is used, and not told by what comes of it.
+/// What a declared gradient has for a shape is asked where it is used, and not told by what comes
+/// of it.
 #[test]
 fn a_gradient_has_the_shape_of_its_operand() {
     let declared =
@@ -279,9 +280,10 @@ fn a_gradient_has_the_shape_of_its_operand() {
     }
 }
 
-/// Nothing is said in the words of Rust of a name that two declarations have, and nothing of what reads it.
+/// Nothing is said in the words of Rust of a name that two declarations have, and nothing of what
+/// reads it.
 #[test]
-fn of_two_declarations_the_first_is_known() {
+fn the_first_of_two_declarations_counts() {
     for second in
         ["input x: dense[n, d];", "param x: row_sparse[d, 1] = Zeros;", "label x: dense[n];"]
     {
@@ -384,7 +386,7 @@ const VALUES: [(&str, &str); 20] = [
 ];
 
 #[test]
-fn l7_foreign_names_are_told_and_what_is_proposed_compiles() {
+fn foreign_names_are_told_and_what_is_proposed_compiles() {
     let blocks = "block linear(x, w, b = 0.0) { dot(x, w) + b }
         block factorization_machine(x, w, v, b = 0.0) { linear(x, w, b) + pairwise_interaction(x, v) }";
     let mut wrong = Vec::new();
@@ -406,12 +408,11 @@ fn l7_foreign_names_are_told_and_what_is_proposed_compiles() {
         let declared: String = used.map(|(_, line)| *line).chain(class).collect();
         // A loss needs something to train.
         let of_labels = words.contains(&"label") || words.contains(&"class");
-        let line = match of_labels {
-            true => {
-                let text = text.replace("score,", "score * k,").replace("logits,", "logits * k,");
-                format!("param k: dense[1] = Ones; loss {text};")
-            }
-            false => format!("output o = {text};"),
+        let line = if of_labels {
+            let text = text.replace("score,", "score * k,").replace("logits,", "logits * k,");
+            format!("param k: dense[1] = Ones; loss {text};")
+        } else {
+            format!("output o = {text};")
         };
         let text = format!("{blocks} model M {{ {declared} {line} }}").replace("nnz::blocks::", "");
         let said = said(&text);
@@ -424,7 +425,7 @@ fn l7_foreign_names_are_told_and_what_is_proposed_compiles() {
 }
 
 #[test]
-fn l1_weights_of_samples_belong_to_the_loss() {
+fn weights_of_samples_belong_to_the_loss() {
     for (loss, text) in [
         ("squared_error(dot(z, w), y) * weight", "[NNZ0404]"),
         ("weight * squared_error(dot(z, w), y)", "[NNZ0404]"),
@@ -448,7 +449,7 @@ fn l1_weights_of_samples_belong_to_the_loss() {
 }
 
 #[test]
-fn l5_no_gradient_reaches_a_label_through_stop_gradient() {
+fn no_gradient_reaches_a_label_through_stop_gradient() {
     for target in
         ["reward + 0.9 * stop_gradient(next)", "stop_gradient(reward + next)", "sign(next)"]
     {
@@ -466,7 +467,7 @@ fn l5_no_gradient_reaches_a_label_through_stop_gradient() {
 }
 
 #[test]
-fn l8_mistakes_of_somebody_new_are_told_with_the_text_to_write() {
+fn mistakes_of_somebody_new_are_told_with_the_text_to_write() {
     for (lines, text, expected) in [
         (
             "param w: row_sparse[d, 1] = Zeros; output y = dot(w, x);",

@@ -1,4 +1,5 @@
-//! Expansions without a compiler run: what comes out is Rust, with the parts that the design promises.
+//! Expansions without a compiler run: what comes out is Rust, with the parts that the design
+//! promises.
 
 mod blocks;
 mod constants;
@@ -64,7 +65,7 @@ fn a_model_has_the_promised_items() {
 
 /// The documentation of an item has the table, that of a field its line.
 #[test]
-fn what_is_emitted_shows_the_plan() {
+fn emitted_items_show_the_plan() {
     let text = pretty(expanded(linear_regression()));
     let line_before = |field: &str| {
         let (before, _) = text.split_once(field).unwrap();
@@ -283,7 +284,8 @@ fn an_editor_is_told_of_every_use() {
     assert!(!names.contains("__Declared"), "{names}");
 }
 
-/// A name that is being typed means nothing yet. The rest of the model has it beside every name that it may become.
+/// A name that is being typed means nothing yet. The rest of the model has it beside every name
+/// that it may become.
 #[test]
 fn an_editor_is_told_of_what_may_be_meant() {
     let text = pretty(expanded(quote! {

@@ -65,7 +65,8 @@ fn conversions_are_named_by_the_storage_that_they_give() {
     }
 }
 
-/// Each operator with a matrix product in its shape says which one it is, but for that at a pattern.
+/// Each operator with a matrix product in its shape says which one it is, but for that at a
+/// pattern.
 #[test]
 fn matrix_products_have_the_shape_of_one() {
     for operator in all() {
@@ -144,10 +145,7 @@ fn traits_of_rust_stand_for_the_operators_of_their_sign() {
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => files(&path, found),
-            false => found.push(path),
-        }
+        if path.is_dir() { files(&path, found) } else { found.push(path) }
     }
 }
 

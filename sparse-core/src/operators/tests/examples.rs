@@ -4,8 +4,8 @@ use crate::ir::{AttributeValue, Attributes, List};
 use crate::operators::Signature;
 use crate::shapes::{Dim, Dims};
 
-/// For an operator that cannot be applied to matrices of named extents without attributes: what it can be applied to, under a
-/// rule.
+/// For an operator that cannot be applied to matrices of named extents without attributes: what it
+/// can be applied to, under a rule.
 pub(super) fn of(operator: &str, signature: &Signature) -> Option<(Vec<Dims>, Attributes)> {
     let list = |entries: &[Option<i64>]| AttributeValue::List(List::new(entries));
     let by_rows = signature.condition.is_some();

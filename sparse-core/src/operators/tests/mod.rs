@@ -18,7 +18,7 @@ fn names_are_unique() {
 }
 
 #[test]
-fn every_row_is_well_formed() {
+fn every_operator_spec_is_well_formed() {
     for operator in all() {
         for rule in operator.storage {
             let given = rule.signature().operands.len();
@@ -64,7 +64,7 @@ fn every_row_is_well_formed() {
 
 /// The formula's value at 0 decides the storage: the row's `at_zero` must be what the formula says.
 #[test]
-fn value_at_zero_is_what_the_row_says() {
+fn value_at_zero_is_that_of_the_formula() {
     for (name, formula, _, _, at_zero, _) in unary::AT_ZERO {
         let parsed = crate::formula::parse(formula).unwrap();
         let value = scalar::value(&parsed, &|_| Some(0.0)).unwrap();
@@ -73,7 +73,7 @@ fn value_at_zero_is_what_the_row_says() {
 }
 
 #[test]
-fn value_at_zero_is_what_the_row_of_a_step_says() {
+fn value_at_zero_of_a_step_is_that_of_the_formula() {
     for (name, formula, at_zero) in unary::FLAT_AT_ZERO {
         let parsed = crate::formula::parse(formula).unwrap();
         let value = scalar::value(&parsed, &|_| Some(0.0)).unwrap();
@@ -81,9 +81,10 @@ fn value_at_zero_is_what_the_row_of_a_step_says() {
     }
 }
 
-/// A slope at 0 decides what a gradient stores: it must be what the derivative says, where that is finite.
+/// A slope at 0 decides what a gradient stores: it must be what the derivative says, where that is
+/// finite.
 #[test]
-fn slope_at_zero_is_what_the_row_says() {
+fn slope_at_zero_is_that_of_the_derivative() {
     for (name, formula, derivative, of, at_zero, slope) in unary::AT_ZERO {
         if *at_zero != 0.0 {
             continue;
@@ -120,8 +121,8 @@ fn derivatives_are_derivatives() {
     }
 }
 
-/// A graph that applies one operator to operands that match a rule, all of them computed from parameters
-/// where that is possible, so that every gradient formula is instantiated.
+/// A graph that applies one operator to operands that match a rule, all of them computed from
+/// parameters where that is possible, so that every gradient formula is instantiated.
 fn closed(operator: &'static Operator, signature: &Signature) -> (Graph, Option<ValueId>) {
     let mut graph = Graph::new("Closure", ElementType::F32);
     let mut attributes = Attributes::default();
@@ -186,9 +187,10 @@ fn closed(operator: &'static Operator, signature: &Signature) -> (Graph, Option<
         graph.outputs.push(Output { name: "o".into(), value: result, place: Place(0) });
         return (graph, None);
     }
-    let loss = match operator.shape.split('|').all(|rule| rule.contains("-> []")) {
-        true => result,
-        false => graph.apply(find("sum").unwrap(), vec![result], Attributes::default(), Place(0)),
+    let loss = if operator.shape.split('|').all(|rule| rule.contains("-> []")) {
+        result
+    } else {
+        graph.apply(find("sum").unwrap(), vec![result], Attributes::default(), Place(0))
     };
     graph.losses.push(loss);
     (graph, trained)
@@ -232,8 +234,8 @@ fn operand_shapes(operator: &Operator, signature: &Signature) -> Vec<Dims> {
     each.map(shape_of).collect()
 }
 
-/// Closure: each rule, and the gradient of each rule, ends in a rule or in a written reason. There is no third
-/// outcome, hence no hidden fallback.
+/// Closure: each rule, and the gradient of each rule, ends in a rule or in a written reason. There
+/// is no third outcome, hence no hidden fallback.
 #[test]
 fn every_rule_and_every_gradient_ends_in_a_rule_or_a_reason() {
     use crate::diagnostics::Code;
@@ -276,7 +278,7 @@ fn every_rule_and_every_gradient_ends_in_a_rule_or_a_reason() {
 /// How each row_sparse operand is read, and which rows a row_sparse result stores, is said in the
 /// row, or follows from the kind.
 #[test]
-fn every_row_says_which_rows_of_tables_it_reads_and_stores() {
+fn every_operator_spec_says_which_table_rows_it_reads_and_stores() {
     let is_table = |pattern: &Pattern| matches!(pattern, Pattern::Array(Storage::RowSparse, _));
     for operator in all() {
         let known = |name: &str| operator.operand_index(name).is_some();

@@ -1,11 +1,13 @@
-//! Chains: element-wise operators over one iteration space that are one loop, without the values between them.
+//! Chains: element-wise operators over one iteration space that are one loop, without the values
+//! between them.
 //!
-//! The space is a dense shape, what a csr stores, or the stored rows of a row_sparse array. A value that only one loop
-//! reads, at the place that the loop is at, is computed in it and never stored: the loops are the largest parts of the
-//! graph with one result. So a value that the backward pass reads as well, an output, the score of one, or what a reduction reads is stored.
+//! The space is a dense shape, what a csr stores, or the stored rows of a row_sparse array. A value
+//! that only one loop reads, at the place that the loop is at, is computed in it and never stored:
+//! the loops are the largest parts of the graph with one result. So a value that the backward pass
+//! reads as well, an output, the score of one, or what a reduction reads is stored.
 //!
-//! Unlike the loop over rows of data, which is a training step, chains are in whatever calls kernels: `forward`, `loss`,
-//! gradients, and steps that are not one loop.
+//! Unlike the loop over rows of data, which is a training step, chains are in whatever calls
+//! kernels: `forward`, `loss`, gradients, and steps that are not one loop.
 
 use super::super::link::linked_score;
 use super::Fusion;
@@ -20,7 +22,8 @@ use std::collections::BTreeSet;
 pub struct Chain {
     /// What the loop computes, in order. The last is its result, the only one that is stored.
     pub values: Vec<ValueId>,
-    /// The arrays that it reads, each once. The first has the storage, the shape and what is stored of the result.
+    /// The arrays that it reads, each once. The first has the storage, the shape and what is stored
+    /// of the result.
     pub reads: Vec<ChainRead>,
 }
 
@@ -33,8 +36,8 @@ pub struct ChainRead {
     pub reach: Reach,
 }
 
-/// Which element of an operand goes with an element of the result. The columns are the last axis, all others are the
-/// rows.
+/// Which element of an operand goes with an element of the result. The columns are the last axis,
+/// all others are the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// That at the same place.
@@ -99,8 +102,8 @@ pub fn chains(graph: &Graph, fusion: &Fusion) -> Chains {
     chains
 }
 
-/// For each element-wise operator whose operands fit into one loop, the value whose pattern its result has: any for a dense
-/// one, which stores everything.
+/// For each element-wise operator whose operands fit into one loop, the value whose pattern its
+/// result has: any for a dense one, which stores everything.
 fn spaces(graph: &Graph, fusion: &Fusion) -> Vec<Option<ValueId>> {
     let mut spaces: Vec<Option<ValueId>> = vec![None; graph.values.len()];
     let computed = fusion.computed(graph);
@@ -154,7 +157,8 @@ fn space(graph: &Graph, id: ValueId, apply: &Apply, spaces: &[Option<ValueId>]) 
     }
 }
 
-/// Which element of an operand goes with an element of the result; `None` where it repeats in some other way.
+/// Which element of an operand goes with an element of the result; `None` where it repeats in some
+/// other way.
 fn reach(graph: &Graph, operand: ValueId, result: ValueId) -> Option<Reach> {
     let (operand, result) = (graph.shape(operand), graph.shape(result));
     let is_one = |dim: &Dim| *dim == Dim::Size(1);
@@ -298,7 +302,7 @@ s = input dense f32 [1]
     }
 
     #[test]
-    fn what_others_read_is_stored() {
+    fn values_with_other_readers_are_stored() {
         let read_by =
             |last: &str| run(&format!("{DATA}t = tanh(a)\nu = square(t)\noutput u = u\n{last}"));
         assert_eq!(read_by("output t = t"), []);

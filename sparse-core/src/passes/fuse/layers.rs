@@ -1,8 +1,10 @@
-//! Steps of one row of data through dense layers: a row of every value is an array whose length the source has.
+//! Steps of one row of data through dense layers: a row of every value is an array whose length the
+//! source has.
 //!
-//! Rows of parameters that the batch names (products with a csr, bags, embeddings) go through products with dense
-//! parameters and element-wise functions to a loss, and the gradients back to the rows. So go the rows of a larger batch, where
-//! the dense parameters are [few](are_few) elements; else its products are kernels' work.
+//! Rows of parameters that the batch names (products with a csr, bags, embeddings) go through
+//! products with dense parameters and element-wise functions to a loss, and the gradients back to
+//! the rows. So go the rows of a larger batch, where the dense parameters are [few](are_few)
+//! elements; else its products are kernels' work.
 
 use super::super::scatter::{NamedRows, Scatter};
 use super::row_loop::{is_over_columns, is_scalar_function, loss_gradient};
@@ -36,8 +38,8 @@ pub struct RowsRead {
     pub table: ValueId,
     /// The value.
     pub value: ValueId,
-    /// The gradient with respect to the value. None where nothing goes back to it: behind `stop_gradient`, or where the parameter is
-    /// frozen.
+    /// The gradient with respect to the value. None where nothing goes back to it: behind
+    /// `stop_gradient`, or where the parameter is frozen.
     pub gradient: Option<ValueId>,
 }
 
@@ -53,7 +55,8 @@ pub struct RowValue {
 /// How a row of a value is computed from rows of other values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowComputed {
-    /// Each element by the operator's formula; operands of one column, and parameters of one row, repeat.
+    /// Each element by the operator's formula; operands of one column, and parameters of one row,
+    /// repeat.
     ElementWise,
     /// The loss's gradient, with the loss.
     Loss,
@@ -97,7 +100,8 @@ pub enum RowComputed {
     Softmax(ValueId),
 }
 
-/// What the gradient of a dense parameter is made of, or one of several things that it is the sum of.
+/// What the gradient of a dense parameter is made of, or one of several things that it is the sum
+/// of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DenseGradient {
     /// The products of all elements of two rows.
@@ -111,15 +115,16 @@ pub enum DenseGradient {
 /// The longest row that is kept on the stack.
 const LONGEST: u64 = 1024;
 
-/// The most reads of a row of data. The loop is one function with all of them in it, in a copy for each kind of update and of vectors: of 200
-/// rustc takes minutes and gigabytes. A kernel is compiled once, however many of its calls there are.
+/// The most reads of a row of data. The loop is one function with all of them in it, in a copy for
+/// each kind of update and of vectors: of 200 rustc takes minutes and gigabytes. A kernel is
+/// compiled once, however many of its calls there are.
 const MOST_READS: usize = 128;
 
 /// The most elements that dense parameters have where [`are_few`].
 pub const FEW: usize = 1 << 12;
 
-/// Whether dense parameters of so many elements in all stay in a cache, from which each row of data reads them. Of more, the product of
-/// all rows of a batch with one of them is a kernel's work.
+/// Whether dense parameters of so many elements in all stay in a cache, from which each row of data
+/// reads them. Of more, the product of all rows of a batch with one of them is a kernel's work.
 pub const fn are_few(elements: usize) -> bool {
     elements <= FEW
 }
@@ -130,7 +135,8 @@ impl Layers {
         self.reads.chunk_by(|one, next| one.table == next.table)
     }
 
-    /// Whether the dense parameters that are trained [are few](are_few) elements, if their extents are numbers.
+    /// Whether the dense parameters that are trained [are few](are_few) elements, if their extents
+    /// are numbers.
     pub fn are_few(&self, graph: &Graph) -> Option<bool> {
         let mut elements = 0usize;
         for (parameter, _) in &self.dense {
@@ -148,8 +154,8 @@ fn elements_of(graph: &Graph, parameter: ValueId) -> Option<usize> {
     })
 }
 
-/// The parts of a step of one row, or why it is not one loop. `scattered` are the parameters whose gradients are rows
-/// that the batch names.
+/// The parts of a step of one row, or why it is not one loop. `scattered` are the parameters whose
+/// gradients are rows that the batch names.
 pub(super) fn layers(graph: &Graph, scattered: &[Scatter]) -> Result<Layers, String> {
     let [loss] = graph.losses[..] else {
         return Err(format!("the model has {} losses", graph.losses.len()));
@@ -159,7 +165,7 @@ pub(super) fn layers(graph: &Graph, scattered: &[Scatter]) -> Result<Layers, Str
         Some(Dim::Named(name)) if !graph.unify.is_constant(name) => Dim::Named(name.clone()),
         _ => return Err("the number of rows is fixed".into()),
     };
-    let rows = Rows { graph, batch };
+    let rows = Samples { graph, batch };
     let mut parts = Layers {
         reads: Vec::new(),
         frozen: Vec::new(),
@@ -192,10 +198,8 @@ pub(super) fn layers(graph: &Graph, scattered: &[Scatter]) -> Result<Layers, Str
             parts.frozen.push(rows.read_frozen(table, id, apply)?);
             continue;
         }
-        let computed = match id == score_gradient {
-            true => RowComputed::Loss,
-            false => rows.computed(id, apply)?,
-        };
+        let computed =
+            if id == score_gradient { RowComputed::Loss } else { rows.computed(id, apply)? };
         parts.values.push(RowValue { value: id, computed });
     }
     few_reads(parts.reads.len() + parts.frozen.len())?;
@@ -227,7 +231,8 @@ fn of_bags(apply: &Apply) -> [bool; 2] {
     ["mean", "weighted"].map(|flag| apply.attributes.flag(flag))
 }
 
-/// What a gradient is the sum of, in order, and with it what is `inside`. Without recursion: a sum is as deep as it has terms.
+/// What a gradient is the sum of, in order, and with it what is `inside`. Without recursion: a sum
+/// is as deep as it has terms.
 fn terms_of<'a>(graph: &'a Graph, sum: ValueId, inside: &mut BTreeSet<ValueId>) -> Vec<&'a Apply> {
     let (mut terms, mut next) = (Vec::new(), vec![sum]);
     while let Some(id) = next.pop() {
@@ -243,13 +248,13 @@ fn terms_of<'a>(graph: &'a Graph, sum: ValueId, inside: &mut BTreeSet<ValueId>) 
 }
 
 /// The values that are rows of data.
-struct Rows<'a> {
+struct Samples<'a> {
     graph: &'a Graph,
     /// The extent that batches have.
     batch: Dim,
 }
 
-impl Rows<'_> {
+impl Samples<'_> {
     /// The elements of a row of a dense value, where the source has their number.
     fn columns(&self, id: ValueId) -> Result<Dim, String> {
         let shape = self.graph.shape(id);
@@ -362,7 +367,8 @@ impl Rows<'_> {
             && shape.iter().filter(counted).eq(wanted.iter().copied().filter(counted))
     }
 
-    /// What a gradient of a dense parameter is the sum of. Of more than one thing it is made, on the stack.
+    /// What a gradient of a dense parameter is the sum of. Of more than one thing it is made, on
+    /// the stack.
     fn dense_gradient(
         &self,
         parameter: ValueId,
@@ -504,7 +510,8 @@ impl Rows<'_> {
         Ok(fits.then_some(RowComputed::Product { x, w, transposed, bias }))
     }
 
-    /// Whether each element of a row of a value with so many columns, of such a rank, has its element of an operand.
+    /// Whether each element of a row of a value with so many columns, of such a rank, has its
+    /// element of an operand.
     fn is_operand(&self, id: ValueId, rank: usize, columns: &Dim) -> bool {
         let fits = |own: &Dim| own == columns || *own == Dim::Size(1);
         match self.graph.value(id).kind {

@@ -30,7 +30,8 @@ pub struct NamedRow {
 pub enum LookupRead {
     /// A row of one element: `take(bias, ids)`.
     Element(NamedRow),
-    /// The inner product of two rows: `sum(take(p, users) * take(q, items), axis = 1)`, or the mean of what that sums.
+    /// The inner product of two rows: `sum(take(p, users) * take(q, items), axis = 1)`, or the mean
+    /// of what that sums.
     Inner {
         /// One row.
         left: NamedRow,
@@ -106,7 +107,8 @@ fn read_by(graph: &Graph, id: ValueId, apply: &Apply) -> Option<(LookupRead, Vec
     }
 }
 
-/// `sum(take(p, users) * take(q, items), axis = 1)` of two parameters, or the `mean`, and the values in it.
+/// `sum(take(p, users) * take(q, items), axis = 1)` of two parameters, or the `mean`, and the
+/// values in it.
 fn inner(graph: &Graph, id: ValueId, apply: &Apply) -> Option<(LookupRead, Vec<ValueId>)> {
     let &[products] = &apply.operands[..] else { return None };
     let (shape, of_sum) = (graph.shape(products), graph.shape(id));
@@ -132,7 +134,8 @@ fn row(graph: &Graph, id: ValueId) -> Option<NamedRow> {
         .then_some(NamedRow { table, ids })
 }
 
-/// The gradient with respect to a lookup, of which those of the parameters are made; the values between are `inside`.
+/// The gradient with respect to a lookup, of which those of the parameters are made; the values
+/// between are `inside`.
 fn gradient(
     graph: &Graph,
     lookup: ValueId,

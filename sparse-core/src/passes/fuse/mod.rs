@@ -1,10 +1,11 @@
-//! Fusion: which part of the training step becomes one loop, and which element-wise operators do, in whatever calls kernels
-//! ([`Chains`]).
+//! Fusion: which part of the training step becomes one loop, and which element-wise operators do,
+//! in whatever calls kernels ([`Chains`]).
 //!
-//! A *loop over rows of data* reads what each row names of the trained parameters (the product of a csr input with one,
-//! rows that ids name), then computes element-wise functions of that, then a loss: forward, loss gradient and (for a
-//! batch of one row) update without a value of the batch's size in between. What does not fit says why, and runs kernels
-//! one after the other, but for gradients of rows, which are [scattered](super::Scatter) into the update; what comes before that
+//! A *loop over rows of data* reads what each row names of the trained parameters (the product of a
+//! csr input with one, rows that ids name), then computes element-wise functions of that, then a
+//! loss: forward, loss gradient and (for a batch of one row) update without a value of the batch's
+//! size in between. What does not fit says why, and runs kernels one after the other, but for
+//! gradients of rows, which are [scattered](super::Scatter) into the update; what comes before that
 //! may be one loop as well, through dense [`Layers`].
 
 mod chains;
@@ -38,15 +39,16 @@ pub enum Fusion {
         reason: String,
         /// The parameters whose gradients do.
         parameters: Vec<Scatter>,
-        /// What is one loop where each step is of one row, or its layers are [few](are_few) elements, or why that is not either.
+        /// What is one loop where each step is of one row, or its layers are [few](are_few)
+        /// elements, or why that is not either.
         one_row: Result<Box<Layers>, String>,
     },
     /// One loop over the rows of data.
     RowLoop(Box<RowLoop>),
 }
 
-/// The parts of a step that is one loop. The *space* is the shape of the terms: `[rows, columns]`, or `[rows]` with one number
-/// a row.
+/// The parts of a step that is one loop. The *space* is the shape of the terms: `[rows, columns]`,
+/// or `[rows]` with one number a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowLoop {
     /// What is read of the trained parameters.
@@ -67,7 +69,8 @@ pub struct RowLoop {
     pub score_gradient: ValueId,
     /// Element-wise values computed from it, in order.
     pub backward: Vec<ValueId>,
-    /// Dense parameters added to or multiplied with rows: the parameter, its gradient, and what it sums.
+    /// Dense parameters added to or multiplied with rows: the parameter, its gradient, and what it
+    /// sums.
     pub reductions: Vec<(ValueId, ValueId, ValueId)>,
     /// Outputs that are the softmax of a value of the space: the output's value and its operand.
     pub softmax: Vec<(ValueId, ValueId)>,
@@ -92,7 +95,8 @@ pub enum Terms {
 }
 
 impl Terms {
-    /// The terms. Where the space has one column, term `i` is number `i` of a row; else there is one term.
+    /// The terms. Where the space has one column, term `i` is number `i` of a row; else there is
+    /// one term.
     pub fn all(&self) -> Vec<Term> {
         match self {
             Terms::Linear(linear) => {
@@ -126,11 +130,13 @@ pub struct Linear {
     pub weight: ValueId,
     /// The product.
     pub product: Term,
-    /// The second-order term of a factorization machine over the same input, where the rows have one column.
+    /// The second-order term of a factorization machine over the same input, where the rows have
+    /// one column.
     pub interaction: Option<Interaction>,
 }
 
-/// A `pairwise_interaction` in the loop: read and updated in the same pass over the non-zeros as the product.
+/// A `pairwise_interaction` in the loop: read and updated in the same pass over the non-zeros as
+/// the product.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interaction {
     /// Its value, one number a row.
@@ -175,8 +181,8 @@ impl Fusion {
         }
     }
 
-    /// Whether what comes before the updates is one loop over rows of data through dense layers, whatever the batch. Nothing where
-    /// constants of Rust decide.
+    /// Whether what comes before the updates is one loop over rows of data through dense layers,
+    /// whatever the batch. Nothing where constants of Rust decide.
     pub fn through_layers(&self, graph: &Graph) -> Option<bool> {
         match self {
             Fusion::Scattered { one_row: Ok(layers), .. } => layers.are_few(graph),

@@ -137,7 +137,8 @@ pub(super) fn row_loop(graph: &Graph) -> Result<RowLoop, String> {
     Ok(parts)
 }
 
-/// The gradient of a loss of the table with respect to its scores, where labels and weights of rows are data.
+/// The gradient of a loss of the table with respect to its scores, where labels and weights of rows
+/// are data.
 pub(super) fn loss_gradient(graph: &Graph, loss: ValueId) -> Result<ValueId, String> {
     let apply = graph.apply_of(loss).ok_or("the loss is not computed")?;
     let operators::Kind::Loss { gradient, .. } = apply.operator.kind else {
@@ -231,8 +232,8 @@ pub(super) fn is_over_columns(apply: &Apply, axis: &str) -> bool {
     axis.is_none_or(|axis| place_of(axis, 2) == Some(1))
 }
 
-/// Whether an operator is a scalar function of values of the space at the same place, numbers, and dense
-/// parameters and inputs that the loop can index.
+/// Whether an operator is a scalar function of values of the space at the same place, numbers, and
+/// dense parameters and inputs that the loop can index.
 fn is_element_wise(
     graph: &Graph,
     apply: &Apply,

@@ -1,4 +1,4 @@
-//! What is fused, and why the rest is not.
+//! Tests of fusion: which steps are one loop, and why others are not.
 
 use super::*;
 use crate::compile::compile;
@@ -102,7 +102,7 @@ loss l";
 }
 
 #[test]
-fn what_is_not_fused_says_why() {
+fn unfused_steps_say_why() {
     let text = format!("{LINEAR}l = squared_error(pred, y)\nm = mean(pred)\nt = add(l, m)\nloss t");
     let because = "the loss is computed by `add`, not by a loss of the table";
     assert_eq!(run(&text).reason(), Some(because));

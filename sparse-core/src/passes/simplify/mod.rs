@@ -1,7 +1,8 @@
-//! Equal values become one, rewrites of the [table](REWRITES) are applied, and what nothing needs is dropped.
+//! Simplification: common subexpressions, rewrites of the [table](REWRITES), dead values.
 //!
-//! Invariant: a value keeps its shape, its storage type and its element type, and each output, loss, update and gradient stays a value of its
-//! own. A rewrite that would change one of them is not applied.
+//! Invariant: a value keeps its shape, its storage type and its element type, and each output,
+//! loss, update and gradient stays a value of its own. A rewrite that would change one of them is
+//! not applied.
 
 mod numbers;
 mod pattern;
@@ -21,7 +22,8 @@ use std::collections::HashMap;
 /// Chains of rewrites longer than this are left as they are: each round is one pass over the graph.
 const ROUNDS: usize = 16;
 
-/// Simplifies a graph that inference and differentiation have gone through. Gives the rewrites that were applied.
+/// Simplifies a graph that inference and differentiation have gone through. Gives the rewrites that
+/// were applied.
 pub fn simplify(graph: &mut Graph) -> Vec<&'static Rewrite> {
     let rewrites: Vec<Parsed> = REWRITES.iter().filter_map(Parsed::of).collect();
     let mut applied = Vec::new();
@@ -37,8 +39,8 @@ pub fn simplify(graph: &mut Graph) -> Vec<&'static Rewrite> {
     applied
 }
 
-/// Makes equal values one before gradients are taken: of a product that is written twice, the gradients of both uses are added up before
-/// they go back through it, and not after.
+/// Makes equal values one before gradients are taken: of a product that is written twice, the
+/// gradients of both uses are added up before they go back through it, and not after.
 pub fn merge_equal(graph: &mut Graph) {
     Round::new(graph, &[]).run(&mut Vec::new());
 }
@@ -212,8 +214,8 @@ impl<'a> Round<'a> {
         new
     }
 
-    /// Builds what is to take a value's place, and takes it back if it differs in type, has no place of its own or assumes
-    /// of a constant what the source does not.
+    /// Builds what is to take a value's place, and takes it back if it differs in type, has no
+    /// place of its own or assumes of a constant what the source does not.
     fn try_build(
         &mut self,
         id: ValueId,
@@ -292,7 +294,8 @@ fn rename_roots(graph: &mut Graph, new: impl Fn(ValueId) -> ValueId) {
     }
 }
 
-/// Drops values that no output, loss, update or gradient is computed from. Declarations stay: they are the model's interface.
+/// Drops values that no output, loss, update or gradient is computed from. Declarations stay: they
+/// are the model's interface.
 fn drop_unneeded(graph: &mut Graph) {
     let mut needed = graph.ancestors(roots(graph));
     for id in graph.inputs().chain(graph.parameters()) {

@@ -3,8 +3,8 @@
 use crate::formula::{Formula, scalar};
 use crate::ir::{Graph, ValueId};
 
-/// Whether a product with a number may be taken at another place: neither a zero, which loses what is not finite, nor so
-/// large or small that it leaves the range of the elements.
+/// Whether a product with a number may be taken at another place: neither a zero, which loses what
+/// is not finite, nor so large or small that it leaves the range of the elements.
 fn is_moderate(number: f64) -> bool {
     (number as f32).is_normal()
 }

@@ -51,10 +51,8 @@ fn find_within(
     mut found: Bindings,
 ) -> Option<Bindings> {
     if let Formula::Name(name) = pattern {
-        let fits = match is_number(name) {
-            true => is_moderate_number(graph, id),
-            false => !graph.is_number(id),
-        };
+        let fits =
+            if is_number(name) { is_moderate_number(graph, id) } else { !graph.is_number(id) };
         let same = found.value(name).is_none_or(|known| known == id);
         found.values.push((name.clone(), id));
         return (fits && same).then_some(found);
@@ -150,8 +148,8 @@ fn is_number(name: &str) -> bool {
     ["s", "t"].contains(&name)
 }
 
-/// Which operand a product with a number scales, if it is one. Elements of half precision are scaled where they are, lest a sum
-/// leaves their range; a sign may be moved.
+/// Which operand a product with a number scales, if it is one. Elements of half precision are
+/// scaled where they are, lest a sum leaves their range; a sign may be moved.
 fn scaled_operand(graph: &Graph, apply: &Apply) -> Option<usize> {
     let number = |index: usize| {
         let number = apply.operands.get(index);

@@ -1,4 +1,4 @@
-//! The rewrites, one row each.
+//! The table of algebraic rewrites.
 
 use super::numbers::is_usual;
 use super::pattern::Bindings;
@@ -9,9 +9,10 @@ use crate::storage::Storage;
 
 /// An expression that another one takes the place of.
 ///
-/// Both sides are formulas over operators. The names `s` and `t` stand for numbers, other names for arrays. `scaled(x)` is
-/// `s * x`, `x * s`, `x / s` or `-x`, and on the right the same of another array. Attributes that a pattern does not name may be any;
-/// a call on the right that names none has those of the call of its operator on the left.
+/// Both sides are formulas over operators. The names `s` and `t` stand for numbers, other names for
+/// arrays. `scaled(x)` is `s * x`, `x * s`, `x / s` or `-x`, and on the right the same of another
+/// array. Attributes that a pattern does not name may be any; a call on the right that names none
+/// has those of the call of its operator on the left.
 #[derive(Clone, Copy, Debug)]
 pub struct Rewrite {
     /// What is found.
@@ -27,7 +28,8 @@ pub struct Rewrite {
     pub(super) when: fn(&Graph, &Bindings, ValueId) -> bool,
 }
 
-/// Who may use the inner values of a pattern: what is still needed by others is computed all the same.
+/// Who may use the inner values of a pattern: what is still needed by others is computed all the
+/// same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Uses {
     /// Anybody: the replacement costs no more than the result alone did.
@@ -43,15 +45,17 @@ pub enum Uses {
 pub enum Bits {
     /// They are the same, but for the sign of a zero.
     Same,
-    /// Roundings are made at another place: a scaling after a sum and not before it, one product of numbers and not two. As many
-    /// of them or fewer, so that the bound on the error is no larger.
+    /// Roundings are made at another place: a scaling after a sum and not before it, one product of
+    /// numbers and not two. As many of them or fewer, so that the bound on the error is no larger.
     Rounded,
 }
 
-/// The rewrites. Those that need neither shapes nor storage types (`x * 1`, `x + 0`, `transpose(transpose(x))`, a `transpose`
-/// inside of `dot`, arithmetic on numbers) are made when a value is built, also of what these rewrites give.
+/// The rewrites. Those that need neither shapes nor storage types (`x * 1`, `x + 0`,
+/// `transpose(transpose(x))`, a `transpose` inside of `dot`, arithmetic on numbers) are made when a
+/// value is built, also of what these rewrites give.
 ///
-/// There is none for `sum(dot(x, w))` of a csr `x`: the sums of its columns are as many as the table has rows.
+/// There is none for `sum(dot(x, w))` of a csr `x`: the sums of its columns are as many as the
+/// table has rows.
 pub const REWRITES: &[Rewrite] = &[
     Rewrite {
         pattern: "dot(scaled(x), w, transpose_lhs = false)",
@@ -237,7 +241,8 @@ fn stored(graph: &Graph, given: &Bindings, name: &str, storage: Storage) -> bool
     given.value(name).is_some_and(|id| graph.storage(id) == storage)
 }
 
-/// Whether a value has few columns: to scale a row of them costs no more than to copy the stored elements of a csr row.
+/// Whether a value has few columns: to scale a row of them costs no more than to copy the stored
+/// elements of a csr row.
 fn narrow(graph: &Graph, id: ValueId) -> bool {
     const FEW: u64 = 32;
     matches!(graph.shape(id).last(), Some(Dim::Size(columns)) if *columns <= FEW)

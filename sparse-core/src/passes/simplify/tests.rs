@@ -152,7 +152,7 @@ fn rewrites_that_cost_more_or_say_something_else_are_left() {
 
 /// A refused attempt leaves nothing behind: here it would take the constant `K` for 1.
 #[test]
-fn what_a_refused_rewrite_found_out_of_extents_is_forgotten() {
+fn a_refused_rewrite_leaves_extents_as_they_were() {
     let mut text = parse(
         "model M f32\nx = param dense f32 [K] \"\"\nw = param dense f32 [K, 2] \"\"\nu = dot(x, w)\no = sum(u)\noutput o = o",
     )
@@ -200,7 +200,7 @@ fn equal_values_become_one_and_keep_the_first_name() {
 }
 
 #[test]
-fn what_nothing_needs_is_dropped_and_declarations_stay() {
+fn unneeded_values_are_dropped_and_declarations_stay() {
     let (found, _) = computed("u = exp(a)\nt = tanh(u)\no = sin(a)");
     assert_eq!(found, "o = sin(a): dense [n, d]");
     let (_, after, _) = run(&format!("{DECLARED}u = exp(a)\no = sin(b)\noutput o = o"));
@@ -237,7 +237,7 @@ fn a_scaled_table_is_read_by_rows_and_fused() {
 
 /// Two products of the same are one, which the fused family asks for.
 #[test]
-fn what_is_written_twice_is_fused_as_if_written_once() {
+fn an_expression_written_twice_is_fused_once() {
     let text = "model M f32\nx = input csr f32 [n, d]\ny = label dense f32 [n, 1]\nw = param row_sparse f32 [d, 1] \"\"\n\
                 s = dot(x, w)\nt = dot(x, w)\np = sigmoid(t)\nunused = exp(t)\nl = logistic(s, y)\nloss l\noutput p = p";
     let compiled = compile(parse(text).unwrap());
@@ -246,7 +246,7 @@ fn what_is_written_twice_is_fused_as_if_written_once() {
 
 /// And so are their gradients: what goes back through a product is one sum.
 #[test]
-fn what_is_written_twice_has_one_gradient() {
+fn an_expression_written_twice_has_one_gradient() {
     let text = "model M f32\nx = input csr f32 [n, d]\ny = label dense f32 [n, 1]\nw = param row_sparse f32 [d, 1] \"\"\n\
                 s = dot(x, w)\nt = dot(x, w)\nu = dot(x, w)\na = multiply(s, t)\np = multiply(a, u)\n\
                 l = logistic(p, y)\nloss l";
@@ -271,7 +271,7 @@ fn the_pass_is_idempotent_and_deterministic() {
 
 /// Products are taken where a literal would be, so that steps stay one loop.
 #[test]
-fn l8_a_factor_that_is_known_later_is_moved_as_a_number_is() {
+fn a_factor_that_is_known_later_is_moved_as_a_number_is() {
     let of_extent = "k = number 1 / sqrt(d)\nu = multiply(x, k)\no = dot(u, w)";
     let (found, applied) = computed(of_extent);
     let is_moved = |product: &str, scaled: &str| {

@@ -1,4 +1,4 @@
-//! The same elements in another shape or order, and repeated.
+//! Shapes of operators that reshape, reorder and repeat elements.
 
 use super::super::reduce;
 use super::scope::{Scope, refuse, senseless, too_large, unknown};
@@ -87,7 +87,8 @@ fn may_be_equal(scope: &mut Scope<'_>, given: (u64, &[Dim]), wanted: (u64, &[Dim
     }
 }
 
-/// The product of the extents that are numbers, and the others, of products what they are products of.
+/// The product of the extents that are numbers, and the others, of products what they are products
+/// of.
 fn factors(scope: &Scope<'_>, dims: &[Dim]) -> (u64, Vec<Dim>) {
     let mut found = (1_u64, Vec::new());
     for dim in dims {
@@ -180,9 +181,10 @@ pub(super) fn permute(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     };
     let mut result = dims.clone();
     for (to, from) in places.into_iter().enumerate() {
-        match scope.attributes.flag("inverse") {
-            false => result[to] = dims[from].clone(),
-            true => result[from] = dims[to].clone(),
+        if scope.attributes.flag("inverse") {
+            result[from] = dims[to].clone()
+        } else {
+            result[to] = dims[from].clone()
         }
     }
     Ok(result)
@@ -286,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn other_shapes() {
+    fn reshaped_arrays_keep_their_number_of_elements() {
         let reshape =
             |entries: &[Option<i64>], x: &str| check("reshape", &[("shape", list(entries))], &[x]);
         assert_eq!(reshape(&[Some(0), None], "[n, 4, 2]"), "[n, 8]");
@@ -333,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated() {
+    fn repeated_arrays_have_longer_axes() {
         assert_eq!(check("tile", &[("reps", list(&[None, Some(2)]))], &["[n, 3]"]), "[n, 6]");
         assert_eq!(
             check("tile", &[("reps", list(&[Some(3), Some(2)]))], &["[K, 3]"]),
@@ -356,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn l8_extents_that_are_constants_of_rust() {
+    fn extents_may_be_constants_of_rust() {
         let named = |name: &str| Some(Entry::named(name));
         let whole = |integer| Some(Entry::Integer(integer));
         let list = |entries: &[Option<Entry>]| {
@@ -385,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_in_order() {
+    fn sorted_elements_keep_their_shape() {
         assert_eq!(check("sort", &[], &["[n, k]"]), "[n, k]");
         assert_eq!(
             check("sort", &[("axis", Integer(2))], &["[n, k]"]),

@@ -1,4 +1,5 @@
-//! Shape rules that depend on attributes: one function each, by the name that the operator's row gives.
+//! Shape rules that depend on attributes: one function each, by the name that the operator's row
+//! gives.
 
 use crate::attributes::{AttributeValue, Attributes};
 use crate::operators::Operator;

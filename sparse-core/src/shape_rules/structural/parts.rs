@@ -1,4 +1,4 @@
-//! Parts of arrays, and arrays joined.
+//! Shapes of slices, and of joined arrays.
 
 use super::scope::{Scope, refuse, senseless, too_large, unknown};
 use crate::attributes;
@@ -157,7 +157,8 @@ pub(super) fn stack_next(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     Ok(dims)
 }
 
-/// The extents of two operands, which must be the same; `place` is where an extent of the first one stands.
+/// The extents of two operands, which must be the same; `place` is where an extent of the first one
+/// stands.
 fn equal(
     scope: &mut Scope<'_>,
     lhs: &Dims,
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn slices() {
+    fn slices_have_the_shape_of_their_bounds() {
         let begin = |entries: &[Option<i64>]| [("begin", list(entries))];
         assert_eq!(check("slice", &begin(&[Some(1)]), &["[5, k]"]), "[4, k]");
         assert_eq!(check("slice", &begin(&[None, Some(-2)]), &["[n, 5]"]), "[n, 2]");
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn as_much_as_another_array() {
+    fn slice_like_takes_the_extents_of_another_array() {
         assert_eq!(check("slice_like", &[], &["[5, n]", "[3, n]"]), "[3, n]");
         assert_eq!(check("slice_like", &[("axes", Integer(0))], &["[5, n]", "[3]"]), "[3, n]");
         assert_eq!(
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn stacked_arrays() {
+    fn stacked_arrays_have_a_new_axis() {
         assert_eq!(check("stack", &[], &["[n, k]", "[n, k]"]), "[2, n, k]");
         assert_eq!(check("stack", &[("axis", Integer(-1))], &["[n, k]", "[n, k]"]), "[n, k, 2]");
         assert_eq!(check("stack", &[], &["[]", "[]"]), "[2]");
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn joined_arrays() {
+    fn joined_arrays_have_the_sum_of_extents() {
         assert_eq!(check("concat", &[], &["[5, k]", "[3, k]"]), "[8, k]");
         assert_eq!(check("concat", &[("axis", Integer(-1))], &["[n, 5]", "[n, 3]"]), "[n, 8]");
         assert_eq!(

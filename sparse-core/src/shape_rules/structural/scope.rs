@@ -1,4 +1,4 @@
-//! What a shape rule reads and unifies, and how it refuses.
+//! Arguments of a shape rule, and its errors.
 
 use crate::attributes::{Attributes, Entry, NamedList, place_of};
 use crate::operators::Operator;

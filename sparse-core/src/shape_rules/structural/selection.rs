@@ -1,4 +1,4 @@
-//! Elements chosen by ids.
+//! Shapes of elements that ids select.
 
 use super::scope::{Scope, refuse, senseless};
 use crate::attributes::List;
@@ -23,9 +23,10 @@ pub(super) fn pick(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
     let keep = scope.attributes.flag("keepdims");
     let kept = ids.len() == dims.len();
     let mut found = dims.clone();
-    match kept {
-        true => found[axis] = Dim::Size(1),
-        false => drop(found.remove(axis)),
+    if kept {
+        found[axis] = Dim::Size(1)
+    } else {
+        drop(found.remove(axis))
     }
     if ids.len() != found.len() {
         return Err(ShapeError::Rank { operand: 1, expected: found.len(), found: ids });
@@ -38,9 +39,10 @@ pub(super) fn pick(scope: &mut Scope<'_>) -> Result<Dims, ShapeError> {
         }
     }
     let mut result = dims;
-    match keep {
-        true => result[axis] = Dim::Size(1),
-        false => drop(result.remove(axis)),
+    if keep {
+        result[axis] = Dim::Size(1)
+    } else {
+        drop(result.remove(axis))
     }
     Ok(scope.unify.resolve_all(&result))
 }
@@ -63,7 +65,7 @@ mod tests {
     use crate::shape_rules::tests::check;
 
     #[test]
-    fn chosen_by_ids() {
+    fn elements_chosen_by_ids_have_the_shape_of_the_ids() {
         assert_eq!(check("take", &[], &["[d, k]", "[n]"]), "[n, k]");
         assert_eq!(check("take", &[("axis", Integer(-1))], &["[d, k]", "[n, m]"]), "[d, n, m]");
         assert_eq!(check("take", &[], &["[d, k]", "[]"]), "[k]");

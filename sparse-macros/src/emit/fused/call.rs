@@ -100,7 +100,8 @@ fn call_linear(
 ///         count: __n_rows,
 ///         ids: |__row: usize| [Id::index(__batch.user.values()[__row]).unwrap_or(usize::MAX), …],
 ///     };
-///     lookups::step(__Reads, __rows, [(0, __param_p.table_mut()), …], __updater, linear::Fixed::<16>, __context.parallel, __scratch,
+///     lookups::step(__Reads, __rows, [(0, __param_p.table_mut()), …], __updater,
+///         linear::Fixed::<16>, __context.parallel, __scratch,
 ///         |__row, __s, __saved| …)
 /// }
 /// ```

@@ -1,4 +1,5 @@
-//! Steps of one row through dense layers: the reads of the row, and the row function that goes from what is read to its gradients.
+//! Steps of one row through dense layers: the reads of the row, and the row function that goes from
+//! what is read to its gradients.
 
 use super::loss::row_loss;
 use super::names::{dense_of, index_of, local, values_of};
@@ -18,7 +19,8 @@ use sparse_core::passes::{DenseGradient, Layers, NamedRows, RowComputed, RowValu
 use sparse_core::shapes::Dim;
 use std::collections::BTreeSet;
 
-/// For `score = dot(relu(dot(embedding_bag(x, t), h) + b), g); loss logistic(score, y); output score`:
+/// For `score = dot(relu(dot(embedding_bag(x, t), h) + b), g); loss logistic(score, y); output
+/// score`:
 ///
 /// ```text
 /// let __label = __batch.y.values();
@@ -28,7 +30,8 @@ use std::collections::BTreeSet;
 ///     let __count = __updater.begin_steps(__n_rows - __first)?;
 ///     let mut __dense_h = __updater.take_fixed::<{ 16 * 32 }>(1, __param_h.values_mut())?;
 ///     …
-///     let __steps = layers::steps(__reads, __first..__first + __count, [(0, __param_t.table_mut())], __updater,
+///     let __steps = layers::steps(__reads, __first..__first + __count, [(0,
+///         __param_t.table_mut())], __updater,
 ///         |__row, __v8| {
 ///             let __values_h = __dense_h.values();
 ///             …
@@ -37,7 +40,8 @@ use std::collections::BTreeSet;
 ///             for __j in 0..__v10.len() { __v10[__j] = (__v9[__j] + __values_b[__j]); }
 ///             …
 ///             let mut __v14 = __v12;
-///             let __loss = logistic::cpu::row(&mut __v14[..], &__label[__row * __columns..(__row + 1) * __columns]);
+///             let __loss = logistic::cpu::row(&mut __v14[..],
+///                 &__label[__row * __columns..(__row + 1) * __columns]);
 ///             let __v15: [__T; 32] = layers::transposed_product(&__v14, __values_g);
 ///             …
 ///             if __record { __out_score.copy_from_slice(&__v12); }
@@ -103,9 +107,11 @@ pub(in crate::emit) fn each_row(emit: &Emit<'_>, parts: &Layers) -> TokenStream 
     }
 }
 
-/// What a row of data reads: `layers::Bags::<…> { csr: __batch.x }`, or several of them in pairs of pairs. Of a table that is read more than
-/// once `layers::Together::<_, 0, 16> { reads: (layers::Bags::<…> { … }, layers::Taken::<…> { … }) }`; what nothing goes back to is
-/// `layers::Stopped::<_, 0, 16> { read: … }`, or of a parameter that is not trained `layers::Frozen::<_, _, 16>::new(…, __param_t.values())`.
+/// What a row of data reads: `layers::Bags::<…> { csr: __batch.x }`, or several of them in pairs of
+/// pairs. Of a table that is read more than once `layers::Together::<_, 0, 16> { reads:
+/// (layers::Bags::<…> { … }, layers::Taken::<…> { … }) }`; what nothing goes back to is
+/// `layers::Stopped::<_, 0, 16> { read: … }`, or of a parameter that is not trained
+/// `layers::Frozen::<_, _, 16>::new(…, __param_t.values())`.
 pub(super) fn reads(emit: &Emit<'_>, parts: &Layers) -> TokenStream {
     let rt = &emit.rt;
     let tables = parts.reads_by_table().enumerate().map(|(place, reads)| match reads {
@@ -339,7 +345,8 @@ pub(super) fn add_term(
     }
 }
 
-/// `(__v8, (__v9, ()))`: a value for each read, in the order of the [reads], `()` where it has none.
+/// `(__v8, (__v9, ()))`: a value for each read, in the order of the [reads], `()` where it has
+/// none.
 pub(super) fn list(parts: &Layers, of: fn(&RowsRead) -> Option<ValueId>) -> TokenStream {
     let value = |read: &RowsRead| of(read).map_or(quote!(()), |id| local(id).into_token_stream());
     let tables = parts.reads_by_table().map(|reads| match reads {
@@ -438,9 +445,10 @@ fn value(emit: &Emit<'_>, parts: &Layers, value: &RowValue, steps: Steps) -> Opt
         }
         RowComputed::Product { x, w, transposed, bias } => {
             let (x, w) = (local(x), values_of(emit, w));
-            let product = match transposed {
-                false => quote!(#rt::layers::product(&#x, #w)),
-                true => quote!(#rt::layers::transposed_product(&#x, #w)),
+            let product = if transposed {
+                quote!(#rt::layers::transposed_product(&#x, #w))
+            } else {
+                quote!(#rt::layers::product(&#x, #w))
             };
             array(match bias.map(|bias| values_of(emit, bias)) {
                 None => product,
@@ -457,16 +465,18 @@ fn value(emit: &Emit<'_>, parts: &Layers, value: &RowValue, steps: Steps) -> Opt
         }
         RowComputed::Total { of, mean } => {
             let row = local(of);
-            array(match mean {
-                false => quote!(#rt::layers::total(&#row)),
-                true => quote!(#rt::layers::mean(&#row)),
+            array(if mean {
+                quote!(#rt::layers::mean(&#row))
+            } else {
+                quote!(#rt::layers::total(&#row))
             })
         }
         RowComputed::Repeated { of, shared } => {
             let row = local(of);
-            array(match shared {
-                false => quote!([#row[0]; #extent]),
-                true => quote!(#rt::layers::shares(#row[0])),
+            array(if shared {
+                quote!(#rt::layers::shares(#row[0]))
+            } else {
+                quote!([#row[0]; #extent])
             })
         }
         RowComputed::Copy(row) => {

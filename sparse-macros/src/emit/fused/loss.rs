@@ -15,7 +15,8 @@ pub(super) fn attributes(emit: &Emit<'_>, loss: &Apply) -> Vec<TokenStream> {
         .collect()
 }
 
-/// `squared_error::cpu::row(&mut s[..columns], &label[…])`: the loss of a row, whose `scores` become its gradient.
+/// `squared_error::cpu::row(&mut s[..columns], &label[…])`: the loss of a row, whose `scores`
+/// become its gradient.
 pub(super) fn row_loss(emit: &Emit<'_>, loss: &Apply, scores: &TokenStream) -> TokenStream {
     let rt = &emit.rt;
     let module = format_ident!("{}", loss.operator.name);

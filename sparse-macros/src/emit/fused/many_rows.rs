@@ -13,7 +13,8 @@ use quote::quote;
 use sparse_core::ir::ValueId;
 use sparse_core::passes::{Layers, Scatter};
 
-/// For `score = dot(relu(dot(embedding_bag(x, t), h) + b), g); loss logistic(score, y); output score`:
+/// For `score = dot(relu(dot(embedding_bag(x, t), h) + b), g); loss logistic(score, y); output
+/// score`:
 ///
 /// ```text
 /// __updater.begin_step()?;
@@ -21,8 +22,10 @@ use sparse_core::passes::{Layers, Scatter};
 /// …
 /// __buffer_2.reset_for_overwrite([__n_rows, 16]);
 /// let __kept = [layers::Kept { rows: __buffer_2.values_mut(), columns: 16 }, …];
-/// let (__loss, __sums) = layers::pass(__reads, __n_rows, [(0, __param_t.table_mut())], __updater, __context.parallel,
-///     __scratch, __kept, |__row, __place, __v8, __sums: &mut [__T; { 16 * 32 + 32 + … }], __kept| {
+/// let (__loss, __sums) = layers::pass(__reads, __n_rows, [(0, __param_t.table_mut())],
+///     __updater, __context.parallel,
+///     __scratch, __kept, |__row, __place, __v8, __sums: &mut [__T; { 16 * 32 + 32 + … }],
+///         __kept| {
 ///         let __v9: [__T; 32] = layers::product(&__v8, __values_h);
 ///         …
 ///         layers::add_outer(__sums, 0, &__v8, &__v16);
@@ -34,7 +37,8 @@ use sparse_core::passes::{Layers, Scatter};
 /// __gradients.h.reset_for_overwrite([16, 32]);
 /// __gradients.h.values_mut().copy_from_slice(&__sums[0..][..{ 16 * 32 }]);
 /// …
-/// scatter::update(0, __param_t.table_mut(), __updater, scatter::Bags { … added: __buffer_2.view() … }, …)?;
+/// scatter::update(0, __param_t.table_mut(), __updater,
+///     scatter::Bags { … added: __buffer_2.view() … }, …)?;
 /// __updater.apply_dense(1, __param_h.values_mut(), __gradients.h.values())?;
 /// __updater.end_step()?;
 /// ```
@@ -110,19 +114,19 @@ fn at(emit: &Emit<'_>, parts: &Layers, parameter: ValueId) -> TokenStream {
 }
 
 /// A value of which a row is kept for each row of data.
-struct Kept {
+struct BatchArray {
     value: ValueId,
     /// Whether an update needs it, and not outputs alone.
     always: bool,
 }
 
 /// What the updates of tables are made of, the outputs, and the scores of the first.
-fn kept(emit: &Emit<'_>, parts: &Layers) -> Vec<Kept> {
-    let mut kept: Vec<Kept> = Vec::new();
+fn kept(emit: &Emit<'_>, parts: &Layers) -> Vec<BatchArray> {
+    let mut kept: Vec<BatchArray> = Vec::new();
     let gradients = parts.reads.iter().filter_map(|read| read.gradient);
-    let gradients = gradients.map(|value| Kept { value, always: true });
+    let gradients = gradients.map(|value| BatchArray { value, always: true });
     let outputs = recorded(emit).into_iter();
-    let outputs = outputs.map(|output| Kept { value: output.value, always: false });
+    let outputs = outputs.map(|output| BatchArray { value: output.value, always: false });
     for value in gradients.chain(outputs) {
         if kept.iter().all(|known| known.value != value.value) {
             kept.push(value);
@@ -131,28 +135,26 @@ fn kept(emit: &Emit<'_>, parts: &Layers) -> Vec<Kept> {
     kept
 }
 
-fn reset(emit: &Emit<'_>, kept: &Kept) -> Option<TokenStream> {
+fn reset(emit: &Emit<'_>, kept: &BatchArray) -> Option<TokenStream> {
     let out = written(emit, kept.value)?;
     let rest = emit.graph.shape(kept.value).get(1).map(|dim| extent(emit, dim));
     let reset = quote!((#out).reset_for_overwrite([__n_rows, #rest]););
-    Some(match kept.always {
-        true => reset,
-        false => quote!(if __record { #reset }),
-    })
+    Some(if kept.always { reset } else { quote!(if __record { #reset }) })
 }
 
-fn memory(emit: &Emit<'_>, kept: &Kept) -> Option<TokenStream> {
+fn memory(emit: &Emit<'_>, kept: &BatchArray) -> Option<TokenStream> {
     let (rt, out) = (&emit.rt, written(emit, kept.value)?);
     let columns = extent(emit, &columns(emit, kept.value));
-    let rows = match kept.always {
-        true => quote!((#out).values_mut()),
-        false => quote!(if __record { (#out).values_mut() } else { &mut [] }),
+    let rows = if kept.always {
+        quote!((#out).values_mut())
+    } else {
+        quote!(if __record { (#out).values_mut() } else { &mut [] })
     };
     Some(quote!(#rt::layers::Kept { rows: #rows, columns: #columns }))
 }
 
 /// `|row, place, __v8, sums, kept| { … loss }`
-fn row_function(emit: &Emit<'_>, parts: &Layers, kept: &[Kept]) -> TokenStream {
+fn row_function(emit: &Emit<'_>, parts: &Layers, kept: &[BatchArray]) -> TokenStream {
     let rt = &emit.rt;
     let numbers = list(parts, |read| Some(read.value));
     let Values { computed, for_outputs } = Values::of(emit, parts, Steps::One);
@@ -160,7 +162,7 @@ fn row_function(emit: &Emit<'_>, parts: &Layers, kept: &[Kept]) -> TokenStream {
         let at = at(emit, parts, *id);
         terms.iter().map(move |term| add_term(emit, *term, &quote!(__sums), &at))
     });
-    let keep = |(place, kept): (usize, &Kept)| {
+    let keep = |(place, kept): (usize, &BatchArray)| {
         let value = local(kept.value);
         quote!(#rt::layers::keep(__kept[#place], __place, &#value);)
     };

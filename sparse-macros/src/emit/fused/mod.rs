@@ -1,4 +1,5 @@
-//! The fused step: the row function that the runtime's loop over rows of data calls between reading and update.
+//! The fused step: the row function that the runtime's loop over rows of data calls between reading
+//! and update.
 
 mod call;
 mod layers;
@@ -42,7 +43,8 @@ use sparse_core::passes::{RowLoop, Terms};
 ///             if __record { __out_pred[__row * __columns + __j] = __v5; }
 ///             __s[__j] = __v5;
 ///         }
-///         let __loss = squared_error::cpu::row(&mut __s[..__columns], &__label[__row * __columns..(__row + 1) * __columns]);
+///         let __loss = squared_error::cpu::row(&mut __s[..__columns],
+///             &__label[__row * __columns..(__row + 1) * __columns]);
 ///         if __R::CORRECTS { __samples.correct(__row, &mut __s[..__columns]); }
 ///         let __share = __mean;
 ///         for __j in 0..__columns {
@@ -109,7 +111,8 @@ pub(super) fn all_rows(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
 ///     let __count = __updater.begin_steps(__n_rows - __first)?;
 ///     let mut __dense_b = __updater.take_few::<1>(1, __param_b.values_mut())?;
 ///     let mut __few = (__dense_b,);
-///     let __steps = linear::steps(__batch.x, __first..__first + __count, 0, __param_w.table_mut(), __updater,
+///     let __steps = linear::steps(__batch.x, __first..__first + __count, 0,
+///         __param_w.table_mut(), __updater,
 ///         linear::Fixed::<1>, __scratch, &mut __few, |__row, __s, __saved, (__dense_b,)| {
 ///             let __grad_b = &mut [-0.0f32; 1];
 ///             let __values_b = __dense_b.values();
@@ -179,7 +182,8 @@ pub(super) fn each_row(emit: &Emit<'_>, parts: &RowLoop) -> TokenStream {
     }
 }
 
-/// What lends the samples of a rule that corrects gradients to the row function, and takes them back.
+/// What lends the samples of a rule that corrects gradients to the row function, and takes them
+/// back.
 fn samples(emit: &Emit<'_>, parts: &RowLoop) -> (Option<TokenStream>, Option<TokenStream>) {
     let corrects = corrects_scores(emit, parts);
     (

@@ -15,8 +15,9 @@ use sparse_core::operators;
 use sparse_core::passes::{LookupRead, RowLoop, Terms};
 use sparse_core::shapes::Dim;
 
-/// `|row, s, saved| { … }`: the numbers of a row become the gradients with respect to them; returns the row's loss. Of steps of each
-/// row, `|row, s, saved, (__dense_b,)|`: what it changes from row to row.
+/// `|row, s, saved| { … }`: the numbers of a row become the gradients with respect to them; returns
+/// the row's loss. Of steps of each row, `|row, s, saved, (__dense_b,)|`: what it changes from row
+/// to row.
 pub(super) fn row_function(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> TokenStream {
     let (rt, graph) = (&emit.rt, emit.graph);
     let forward = chain(emit, parts, &parts.forward);
@@ -73,10 +74,11 @@ pub(super) fn row_function(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> To
     };
 
     let Some(loss) = graph.apply_of(parts.loss) else { return TokenStream::new() };
-    let (call, loss_type) = match may_be_later(parts, loss) {
-        // Of a type of the loss's.
-        true => (row_of_one(emit, loss), quote!(_)),
-        false => (row_loss(emit, loss, &quote!(__s[..__columns])), quote!(__T)),
+    let (call, loss_type) = if may_be_later(parts, loss) {
+        // The loss has a type of its own.
+        (row_of_one(emit, loss), quote!(_))
+    } else {
+        (row_loss(emit, loss, &quote!(__s[..__columns])), quote!(__T))
     };
     // Multiplied once for the whole row. A row that is all of its batch has all of the mean.
     let mean = match steps {
@@ -153,8 +155,8 @@ pub(super) fn row_function(emit: &Emit<'_>, parts: &RowLoop, steps: Steps) -> To
     }
 }
 
-/// Where term number `number` is among the numbers of a row: a further one than the first is there only where each has one
-/// column.
+/// Where term number `number` is among the numbers of a row: a further one than the first is there
+/// only where each has one column.
 fn place(number: usize) -> TokenStream {
     match number {
         0 => quote!(__j),
@@ -180,8 +182,8 @@ fn share_of(terms: &Terms, number: usize) -> Option<TokenStream> {
     matches!(read, LookupRead::Inner { mean: true, .. }).then(|| quote!(*__of_mean))
 }
 
-/// Whether the loop takes a loss of which a part is computed later: a sum over scores, of a row of a linear model or a factorization machine that
-/// has one.
+/// Whether the loop takes a loss of which a part is computed later: a sum over scores, of a row of
+/// a linear model or a factorization machine that has one.
 fn may_be_later(parts: &RowLoop, loss: &Apply) -> bool {
     let is_linear = matches!(&parts.terms, Terms::Linear(_));
     let is_sum = matches!(loss.operator.kind, operators::Kind::Loss { element: Some(_), .. });

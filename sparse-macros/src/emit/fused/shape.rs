@@ -1,4 +1,5 @@
-//! The shape of a row loop: what it steps, how wide it is, what it reads, and what stays in registers.
+//! The shape of a row loop: what it steps, how wide it is, what it reads, and what stays in
+//! registers.
 
 use super::names::dense_of;
 use crate::emit::context::Emit;
@@ -19,8 +20,9 @@ pub(super) enum Steps {
     EachRow,
 }
 
-/// Whether the derivatives of a row's loss by its scores can stand for all gradients of the row: these are a product of the row with
-/// a parameter, and what is between product and scores depends on no parameter. Then a rule that corrects gradients corrects the derivatives.
+/// Whether the derivatives of a row's loss by its scores can stand for all gradients of the row:
+/// these are a product of the row with a parameter, and what is between product and scores depends
+/// on no parameter. Then a rule that corrects gradients corrects the derivatives.
 pub(in crate::emit) fn corrects_scores(emit: &Emit<'_>, parts: &RowLoop) -> bool {
     let Terms::Linear(linear) = &parts.terms else { return false };
     let reads_parameter = || {
@@ -31,8 +33,8 @@ pub(in crate::emit) fn corrects_scores(emit: &Emit<'_>, parts: &RowLoop) -> bool
     linear.interaction.is_none() && !needs_forward(emit, parts) && !reads_parameter()
 }
 
-/// Whether the backward chain reads values of the forward one, which are then computed again from the
-/// saved products: cheaper than keeping them.
+/// Whether the backward chain reads values of the forward one, which are then computed again from
+/// the saved products: cheaper than keeping them.
 pub(super) fn needs_forward(emit: &Emit<'_>, parts: &RowLoop) -> bool {
     let terms = parts.terms.all().into_iter().map(|term| term.value);
     let forward: BTreeSet<ValueId> = terms.chain(parts.forward.iter().copied()).collect();
@@ -98,13 +100,15 @@ pub(super) fn few(emit: &Emit<'_>, parameter: ValueId) -> Option<usize> {
     sizes.filter(|size| *size <= FEW).map(|size| size as usize)
 }
 
-/// The trained dense parameters that are [few] elements each: what the loop keeps in registers from row to row.
+/// The trained dense parameters that are [few] elements each: what the loop keeps in registers from
+/// row to row.
 pub(super) fn few_dense(emit: &Emit<'_>, parts: &RowLoop) -> Vec<Ident> {
     let reduced = parts.reductions.iter().map(|(parameter, _, _)| *parameter);
     reduced.filter(|id| few(emit, *id).is_some()).map(|id| dense_of(emit, id)).collect()
 }
 
-/// What a gradient is before anything is added to it: -0, to which adding is no work where the compiler sees it.
+/// What a gradient is before anything is added to it: -0, to which adding is no work where the
+/// compiler sees it.
 pub(super) fn nothing(emit: &Emit<'_>) -> TokenStream {
     number_of(emit, -0.0)
 }
