@@ -36,7 +36,7 @@ pub(crate) fn kernel_modules() -> TokenStream {
         operator.kind == Kind::Kernel && operator.kernels != KernelModule::Own
     };
     let modules = all().filter(shares).map(|operator| {
-        let rules = || kernels.iter().filter(move |kernel| kernel.operator.name == operator.name);
+        let rules = || kernels.iter().filter(move |kernel| kernel.operator == operator);
         let (name, docs) =
             (ident(operator.name), format!("`{}`: {}", operator.name, operator.summary));
         let mut known = BTreeSet::new();
