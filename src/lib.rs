@@ -52,9 +52,9 @@ pub mod __private {
         MakeTable, Model, ModelError, OutputInfo, Parameter, ParameterInfo, ParameterMut,
         ParameterRef, Plan, RowSet, RowSteps, Scores,
     };
+    pub use crate::model::{Error, Result};
     pub use crate::optimizer::{Samples, Updater};
     pub use crate::scatter;
-    pub use crate::{Error, Result};
     pub use sparse_core::shapes::Span;
     // What a module has of the standard library unless it has names of its own for these.
     pub use core::clone::Clone;

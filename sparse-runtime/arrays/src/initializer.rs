@@ -76,6 +76,8 @@ pub enum InitializerError {
     },
 }
 
+sparse_core::debug_of_errors!(InitializerError);
+
 /// The seed of all randomness of a model or a training run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Seed(pub u64);
@@ -192,7 +194,7 @@ impl Initializer {
     }
 
     /// The initial values of a parameter, in its memory. Otherwise like [`values`](Self::values).
-    pub(crate) fn table<T: Float>(
+    pub fn table<T: Float>(
         &self,
         n_rows: usize,
         row_size: usize,

@@ -75,6 +75,8 @@ pub enum InterpreterError {
     },
 }
 
+sparse_core::debug_of_errors!(InterpreterError);
+
 /// The call of one kernel, on any device.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'g, 'a, T: Float> {

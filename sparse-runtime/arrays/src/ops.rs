@@ -57,10 +57,9 @@
 //! ```
 
 use crate::device::Cpu;
-use crate::error::Result;
 use crate::formats::{Csr, Dense, ELEMENTS, Extents, FormatError, Ids, IdsView, RowSparse, Shape};
 use crate::kernels::{Context, Kernels};
-use crate::memory;
+use nnz_device::memory;
 use sparse_core::element::{Element, Float};
 use sparse_core::formula::Formula;
 use sparse_core::ir::{AttributeValue, Attributes, Axes, List, Number};
@@ -68,6 +67,8 @@ use sparse_core::operators::{self, Given};
 use sparse_core::shape_rules;
 use sparse_core::shapes::{self, Dim, Dims, Substitution};
 use sparse_core::storage::Storage;
+
+type Result<T> = std::result::Result<T, FormatError>;
 
 /// A transposed array, from `t()`. It costs nothing: it chooses the kernel.
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +99,7 @@ fn check(
     let Some(row) = operators::find(operator) else {
         return Ok(());
     };
-    let mismatch = |message| Err(FormatError::Mismatch { operation: operator, message }.into());
+    let mismatch = |message| Err(FormatError::Mismatch { operation: operator, message });
     let dims: Vec<Dims> = operands
         .iter()
         .map(|extents| extents.iter().map(|extent| Dim::Size(*extent as u64)).collect())
@@ -155,7 +156,7 @@ fn check_memory(dims: &[Dim], element_bytes: usize) -> Result<()> {
     if memory::is_there_for::<u8>(bytes) {
         return Ok(());
     }
-    Err(FormatError::OutOfMemory { what: ELEMENTS, shape, bytes }.into())
+    Err(FormatError::OutOfMemory { what: ELEMENTS, shape, bytes })
 }
 
 /// Whether a dense array can have these extents, for any element type.
@@ -191,7 +192,7 @@ fn check_ids(
         Some((bound, (position, id))) => {
             let message =
                 format!("id {id} at position {position} of `{}` is not below {bound}", below.ids);
-            Err(FormatError::Mismatch { operation: operator, message }.into())
+            Err(FormatError::Mismatch { operation: operator, message })
         }
     }
 }
@@ -230,8 +231,7 @@ mod tests {
             ),
         ] {
             let error = result.unwrap_err();
-            let crate::Error::Format(FormatError::OutOfMemory { shape, bytes: found, .. }) = error
-            else {
+            let FormatError::OutOfMemory { shape, bytes: found, .. } = error else {
                 panic!("{error}")
             };
             assert_eq!((&shape[..], found), (&[rows, columns][..], bytes));

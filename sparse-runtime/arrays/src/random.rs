@@ -8,14 +8,17 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// The purposes of random numbers, each with its own stream of a seed. Epochs of shuffled samples
 /// count from stream 0 up, these from the last one down.
 #[derive(Clone, Copy)]
-pub(crate) enum Purpose {
+pub enum Purpose {
+    /// A random csr.
     Csr,
+    /// A made-up log of clicks.
     ClickLog,
+    /// A random row_sparse array.
     RowSparse,
 }
 
 impl Purpose {
-    pub(crate) fn generator(self, seed: u64) -> ChaCha8Rng {
+    pub fn generator(self, seed: u64) -> ChaCha8Rng {
         generator(seed, u64::MAX - self as u64)
     }
 }
@@ -59,7 +62,7 @@ fn below_both(generator: &mut impl Rng, bounds: [u32; 2]) -> [u32; 2] {
 
 /// Shuffles items by Fisher and Yates. Its numbers come from xoshiro256++, which is faster than
 /// ChaCha8 and is seeded by the [generator] of seed and stream. O(items).
-pub(crate) fn shuffle<T>(items: &mut [T], seed: u64, stream: u64) {
+pub fn shuffle<T>(items: &mut [T], seed: u64, stream: u64) {
     let mut start = [0; 32];
     generator(seed, stream).fill_bytes(&mut start);
     let mut generator = Xoshiro256PlusPlus::from_seed(start);
@@ -82,7 +85,7 @@ pub(crate) fn shuffle<T>(items: &mut [T], seed: u64, stream: u64) {
 }
 
 /// Uniform in (0, 1), never 0 or 1, with 23 bits: exact in `f32` and `f64`.
-pub(crate) fn uniform(generator: &mut ChaCha8Rng) -> f64 {
+pub fn uniform(generator: &mut ChaCha8Rng) -> f64 {
     (f64::from(generator.next_u32() >> 9) + 0.5) / f64::from(1u32 << 23)
 }
 

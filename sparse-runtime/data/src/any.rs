@@ -6,8 +6,8 @@ use super::{
     DatasetBatches, LabelStatistics, Position,
 };
 use crate::error::Result;
-use crate::formats::{CsrView, DenseView, IdsView};
-use crate::model::{BatchSource, InputInfo};
+use nnz_arrays::formats::{CsrView, DenseView, IdsView};
+use nnz_step::model::{BatchSource, InputInfo};
 use sparse_core::element::{Float, Unit};
 
 /// Data in memory or a stream, as one type, so that code that trains on either is compiled once. A
@@ -170,22 +170,22 @@ impl<'b, T: Float> BatchSource<'b, T> for AnyBatch<'b, T> {
     }
 
     #[inline]
-    fn csr(&self, index: usize) -> Result<CsrView<'b, T>> {
+    fn csr(&self, index: usize) -> nnz_step::Result<CsrView<'b, T>> {
         either!(AnyBatch, self, |batch| batch.csr(index))
     }
 
     #[inline]
-    fn unit(&self, index: usize) -> Result<CsrView<'b, Unit>> {
+    fn unit(&self, index: usize) -> nnz_step::Result<CsrView<'b, Unit>> {
         either!(AnyBatch, self, |batch| batch.unit(index))
     }
 
     #[inline]
-    fn dense(&self, index: usize) -> Result<DenseView<'b, T>> {
+    fn dense(&self, index: usize) -> nnz_step::Result<DenseView<'b, T>> {
         either!(AnyBatch, self, |batch| batch.dense(index))
     }
 
     #[inline]
-    fn ids(&self, index: usize) -> Result<IdsView<'b>> {
+    fn ids(&self, index: usize) -> nnz_step::Result<IdsView<'b>> {
         either!(AnyBatch, self, |batch| batch.ids(index))
     }
 }

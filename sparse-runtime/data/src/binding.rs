@@ -2,8 +2,8 @@
 
 use super::error::role_name;
 use super::{ColumnName, ColumnValues, DataError, Dataset, Labels};
-use crate::formats::{CsrView, IdsView, Shape};
-use crate::model::{Extent, InputInfo, InputRole, LabelKind};
+use nnz_arrays::formats::{CsrView, IdsView, Shape};
+use nnz_step::model::{Extent, InputInfo, InputRole, LabelKind};
 use sparse_core::element::{Element, Float, Unit};
 use sparse_core::storage::ElementType;
 
@@ -219,7 +219,7 @@ fn fit(found: Shape, declared: &[Extent]) -> Option<Shape> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::Csr;
+    use nnz_arrays::formats::Csr;
     use sparse_core::storage::ElementType::{F32, F64, U32, U64};
     use sparse_core::storage::Storage::{self, Csr as Sparse, Dense as Full, RowSparse};
 

@@ -1,12 +1,13 @@
 //! The arrays of a dataset.
 
 use super::error::role_name;
-use crate::escaped::Escaped;
-use crate::formats::{
-    Csr, CsrView, Dense, DividedEntries, FormatError, Ids, RowSelection, Shape, with_ids,
+use nnz_arrays::escaped::Escaped;
+use nnz_arrays::formats::column_shares;
+use nnz_arrays::formats::{
+    Csr, CsrView, Dense, DividedEntries, FormatError, Ids, RowSelection, Shape,
 };
-use crate::model::InputRole;
-use crate::row_parts;
+use nnz_arrays::with_ids;
+use nnz_step::model::InputRole;
 use sparse_core::element::{Element, Float, Stored, Unit};
 use sparse_core::storage::{ElementType, Storage};
 use std::fmt;
@@ -71,10 +72,10 @@ impl<T: Float> Column<T> {
     pub(super) fn divided_for(mut self, threads: usize) -> Result<Self, FormatError> {
         self.divided = match &self.values {
             ColumnValues::Csr(csr) => {
-                Some(Divided::Csr(row_parts::divide(csr.view(), threads)?.into()))
+                Some(Divided::Csr(column_shares::divide(csr.view(), threads)?.into()))
             }
             ColumnValues::Unit(csr) => {
-                Some(Divided::Unit(row_parts::divide(csr.view(), threads)?.into()))
+                Some(Divided::Unit(column_shares::divide(csr.view(), threads)?.into()))
             }
             ColumnValues::Dense(_) | ColumnValues::Ids(_) => None,
         };

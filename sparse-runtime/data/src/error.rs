@@ -1,11 +1,42 @@
 //! Errors of data in memory, and of data and a model together.
 
 use super::Classes;
-use crate::escaped::Escaped;
-use crate::formats::{FormatError, Shape};
-use crate::model::{Extent, InputRole};
+use nnz_arrays::escaped::Escaped;
+use nnz_arrays::formats::{FormatError, Shape};
+use nnz_step::model::{Extent, InputRole};
 use sparse_core::storage::{ElementType, Storage};
 use std::fmt;
+
+/// Shorthand for results of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Anything that can go wrong between a file and a model's batch. Each variant is one part's own
+/// error type.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Data is not valid, or is not what a model declares.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// A file of data cannot be read or written.
+    #[error(transparent)]
+    Read(#[from] super::ReadError),
+    /// An array is not valid, or two do not go together.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// A batch does not fit the model.
+    #[error(transparent)]
+    Step(#[from] nnz_step::Error),
+}
+
+sparse_core::debug_of_errors!(Error);
+
+/// What a batch of data says to the model that asks it.
+impl From<DataError> for nnz_step::Error {
+    fn from(error: DataError) -> Self {
+        nnz_step::Error::Batch(Box::new(error))
+    }
+}
 
 /// Data is invalid, or does not fit a model's declarations. Samples are counted from zero.
 #[derive(Clone, PartialEq, thiserror::Error)]
@@ -53,7 +84,7 @@ pub enum DataError {
     /// There is no input.
     #[error("the data has no input: add one with `.input(name, values)`")]
     NoInput,
-    /// A [`FrequencyOrder`](crate::data::FrequencyOrder) for a matrix of another width.
+    /// A [`FrequencyOrder`](crate::FrequencyOrder) for a matrix of another width.
     #[error(
         "{found} columns or rows cannot be put in an order of {expected} columns: it was made of other data"
     )]
@@ -242,7 +273,7 @@ pub enum DataError {
         "the batch holds no {asked} at position {index}: bind it with the inputs of the model that reads it"
     )]
     WrongPosition {
-        /// The position in [`Model::INPUTS`](crate::model::Model::INPUTS).
+        /// The position in [`Model::INPUTS`](nnz_step::model::Model::INPUTS).
         index: usize,
         /// The requested kind.
         asked: &'static str,
@@ -338,6 +369,8 @@ pub enum DataError {
         message: String,
     },
 }
+
+sparse_core::debug_of_errors!(DataError);
 
 impl DataError {
     /// The fault of a column that should be a pattern.

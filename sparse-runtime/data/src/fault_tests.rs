@@ -3,8 +3,8 @@
 use super::libsvm::{IndexBase, Reader};
 use super::stream::Stream;
 use super::{DataError, Delimited, Hashing, ReadError, TextReader, synthetic};
-use crate::formats::FormatError;
-use crate::kernels::{MAX_THREADS, Parallel, TooManyThreads};
+use nnz_arrays::formats::FormatError;
+use nnz_arrays::kernels::{MAX_THREADS, Parallel, TooManyThreads};
 
 const TEXT: &[u8] = b"1 1:0.5\n-1 2:1\n1 1:2\n";
 

@@ -12,9 +12,9 @@
 use super::blocks::io_error;
 use super::hashing::xxh64;
 use super::{ColumnValues, Dataset, ReadError};
-use crate::formats::Csr;
-use crate::model::InputRole;
-use crate::training::checkpoint::bytes;
+use nnz_arrays::bytes;
+use nnz_arrays::formats::Csr;
+use nnz_step::model::InputRole;
 use sparse_core::element::{Float, Stored};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};

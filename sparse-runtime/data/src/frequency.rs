@@ -1,8 +1,8 @@
 //! Order of features by frequency: the most frequent ones next to each other.
 
 use super::{ColumnValues, DataError, Dataset};
-use crate::formats::{ColumnIds, ColumnIdsView, Csr, CsrParts};
-use crate::parameter_memory::Table;
+use nnz_arrays::formats::{ColumnIds, ColumnIdsView, Csr, CsrParts};
+use nnz_arrays::parameter_memory::Table;
 use sparse_core::element::{Element, Float, Stored};
 
 /// A renumbering of the columns of csr data: the most frequent one is column 0, and so on; columns

@@ -2,23 +2,23 @@
 
 use super::{BatchOptions, DataSource, Order};
 use crate::error::Result;
-use crate::model::InputInfo;
+use nnz_step::model::InputInfo;
 use sparse_core::element::Float;
 
 /// Data in sequence: its batches come in the order of its samples, never shuffled, and a model with
 /// states carries them from batch to batch in scores, evaluations and predictions too.
 ///
-/// Training steps update a `state` of a model. [`score`](crate::training::score()),
-/// [`predict`](crate::training::predict), the trainer's methods of these names, its
-/// `.evaluation(&data)` and [`write_predictions`](crate::training::write_predictions) leave it as
-/// it is, and read it so in every batch. That is right for statistics of the training data, such as
-/// running means.
+/// Training steps update a `state` of a model. [`score`](nnz_train::training::score()),
+/// [`predict`](nnz_train::training::predict), the trainer's methods of these names, its
+/// `.evaluation(&data)` and [`write_predictions`](nnz_train::training::write_predictions) leave it
+/// as it is, and read it so in every batch. That is right for statistics of the training data, such
+/// as running means.
 ///
 /// With `InSequence(&data)` each batch reads the states that the previous one leaves. That is right
 /// for models that depend on earlier samples, such as a recurrent one. The first batch reads the
 /// states of the model: those of the end of training unless they were set. After the last batch the
 /// model has its own states again: no evaluation changes a model. To keep the states that batches
-/// leave, call [`Model::forward_carrying`](crate::model::Model::forward_carrying).
+/// leave, call [`Model::forward_carrying`](nnz_step::model::Model::forward_carrying).
 ///
 /// A trainer gives such data batches of its `batch_size`, as in training; `score` and `predict`
 /// give the size in their arguments.

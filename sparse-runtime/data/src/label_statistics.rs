@@ -3,8 +3,9 @@
 use super::WEIGHT;
 use super::column::ColumnValues;
 use super::dataset::Dataset;
-use crate::formats::{Ids, with_ids};
-use crate::model::InputRole;
+use nnz_arrays::formats::Ids;
+use nnz_arrays::with_ids;
+use nnz_step::model::InputRole;
 use sparse_core::element::{Float, Id};
 use std::collections::BTreeMap;
 

@@ -53,13 +53,13 @@ pub use classes::Classes;
 pub use column::{Column, ColumnValues};
 pub use dataset::{Dataset, DatasetBuilder};
 pub use delimited::{Delimited, NumberScale, Numbers};
-pub use error::{ColumnName, DataError};
+pub use error::{ColumnName, DataError, Error, Result};
 pub use frequency::FrequencyOrder;
 pub use hashing::Hashing;
 pub use in_sequence::InSequence;
 pub use label_statistics::LabelStatistics;
 pub use libffm::LibFfm;
-pub(crate) use part::Part;
+pub use part::Part;
 pub use ratings::{Ratings, Separator};
 pub use read_error::{Excerpt, Place, Problem, ReadError};
 pub use report::ReadReport;
@@ -70,5 +70,5 @@ pub use text::{
     IdMap, OnError, ReadOptions, ReadProgress, RowFormat, SkippedRow, TextReader, WholeFormat,
 };
 pub use weights::ClassWeights;
-pub(crate) use weights::WEIGHT;
+pub use weights::WEIGHT;
 pub use words::{TermWeight, Words};

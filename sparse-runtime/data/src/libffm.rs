@@ -7,7 +7,7 @@ use super::text::{
     ends_here, sealed::Sealed, skip_blanks,
 };
 use super::{Excerpt, Problem};
-use crate::model::InputRole;
+use nnz_step::model::InputRole;
 use sparse_core::element::Float;
 
 /// The text of libFFM, for field-aware models: `label field:index:value …`, fields and indices
@@ -227,7 +227,7 @@ impl<T: Float> RowParser<T> for Parser {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{ColumnValues, Dataset, ReadError, TextReader};
+    use crate::{ColumnValues, Dataset, ReadError, TextReader};
 
     #[test]
     fn rows_without_labels_are_entries_alone() {

@@ -1,6 +1,6 @@
 //! Random orders that are the same on every machine.
 
-use crate::random::shuffle;
+use nnz_arrays::random::shuffle;
 
 /// Appends the samples `0..n_rows` in the order of an epoch, a function of seed and epoch.
 /// O(n_rows).

@@ -1,14 +1,13 @@
 //! A run of a batch's samples, as a batch.
 
-use crate::error::Result;
-use crate::formats::{CsrView, DenseView, IdsView};
-use crate::model::BatchSource;
+use nnz_arrays::formats::{CsrView, DenseView, IdsView};
+use nnz_step::model::BatchSource;
 use sparse_core::element::{Float, Unit};
 use std::marker::PhantomData;
 use std::ops::Range;
 
 /// A run of the samples of a batch: every array is sliced, in O(1), when it is read.
-pub(crate) struct Part<'s, S, T> {
+pub struct Part<'s, S, T> {
     batch: &'s S,
     rows: Range<usize>,
     element: PhantomData<T>,
@@ -16,7 +15,7 @@ pub(crate) struct Part<'s, S, T> {
 
 impl<'s, S, T> Part<'s, S, T> {
     /// The samples that the batch must have; binding the part to another size is an error.
-    pub(crate) fn new(batch: &'s S, rows: Range<usize>) -> Self {
+    pub fn new(batch: &'s S, rows: Range<usize>) -> Self {
         Part { batch, rows, element: PhantomData }
     }
 }
@@ -26,19 +25,19 @@ impl<'a, T: Float, S: BatchSource<'a, T>> BatchSource<'a, T> for Part<'_, S, T> 
         self.rows.len()
     }
 
-    fn csr(&self, index: usize) -> Result<CsrView<'a, T>> {
+    fn csr(&self, index: usize) -> nnz_step::Result<CsrView<'a, T>> {
         Ok(self.batch.csr(index)?.rows(self.rows.clone())?)
     }
 
-    fn unit(&self, index: usize) -> Result<CsrView<'a, Unit>> {
+    fn unit(&self, index: usize) -> nnz_step::Result<CsrView<'a, Unit>> {
         Ok(self.batch.unit(index)?.rows(self.rows.clone())?)
     }
 
-    fn dense(&self, index: usize) -> Result<DenseView<'a, T>> {
+    fn dense(&self, index: usize) -> nnz_step::Result<DenseView<'a, T>> {
         Ok(self.batch.dense(index)?.rows(self.rows.clone())?)
     }
 
-    fn ids(&self, index: usize) -> Result<IdsView<'a>> {
+    fn ids(&self, index: usize) -> nnz_step::Result<IdsView<'a>> {
         Ok(self.batch.ids(index)?.rows(self.rows.clone())?)
     }
 }

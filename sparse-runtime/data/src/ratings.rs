@@ -7,7 +7,7 @@ use super::text::{
     sealed::Sealed,
 };
 use super::{Excerpt, Problem};
-use crate::model::InputRole;
+use nnz_step::model::InputRole;
 use sparse_core::element::Float;
 
 /// Ratings as text: a user, an item and a value a line. Further fields are ignored (usually a
@@ -331,8 +331,8 @@ impl<T: Float> RowParser<T> for Parser {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{ColumnValues, Dataset, OnError, ReadError, TextReader};
-    use crate::formats;
+    use crate::{ColumnValues, Dataset, OnError, ReadError, TextReader};
+    use nnz_arrays::formats;
 
     fn read(format: Ratings, text: &str) -> Result<Dataset, ReadError> {
         TextReader::new(format).read_bytes("file", text.as_bytes())

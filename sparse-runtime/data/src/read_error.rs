@@ -1,9 +1,9 @@
 //! Errors of reading and writing data files.
 
 use super::DataError;
-use crate::escaped::Escaped;
-use crate::formats::FormatError;
-use crate::kernels::TooManyThreads;
+use nnz_arrays::escaped::Escaped;
+use nnz_arrays::formats::FormatError;
+use nnz_arrays::kernels::TooManyThreads;
 use std::fmt;
 use std::io;
 
@@ -154,6 +154,8 @@ pub enum ReadError {
         source: Box<DataError>,
     },
 }
+
+sparse_core::debug_of_errors!(ReadError);
 
 /// A place in a file of text, counted from one as editors do; the column counts bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -462,6 +464,8 @@ pub enum Problem {
         column: u64,
     },
 }
+
+sparse_core::debug_of_errors!(Problem);
 
 /// A fault at an offset of a text, before its place in the file is known.
 #[derive(Clone, Debug, PartialEq)]

@@ -27,7 +27,7 @@
 
 use super::DataError;
 use crate::error::Result;
-use crate::model::{BatchSource, InputInfo};
+use nnz_step::model::{BatchSource, InputInfo};
 use sparse_core::element::Float;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,8 +54,8 @@ pub trait DataSource<T: Float> {
 
     /// A fingerprint of the data. Other data of the same size has another one, except for chance
     /// and for differences outside of the hashed pieces. A
-    /// [resumed](crate::training::Trainer::resume) run refuses data with another one. `None`, the
-    /// default, is not compared.
+    /// [resumed](nnz_train::training::Trainer::resume) run refuses data with another one. `None`,
+    /// the default, is not compared.
     ///
     /// It costs little at any size of the data, and depends on contents alone: not on paths,
     /// threads, buffers, or earlier reads. A [`Dataset`](super::Dataset) hashes names, shapes and
@@ -81,8 +81,8 @@ pub trait DataSource<T: Float> {
     }
 
     /// The bytes of the buffer on which the order of a shuffled epoch depends, besides the seed: a
-    /// [resumed](crate::training::Trainer::resume) run refuses another one. `None`, the default,
-    /// where any two samples of the data may be neighbours. A [stream](super::stream) has
+    /// [resumed](nnz_train::training::Trainer::resume) run refuses another one. `None`, the
+    /// default, where any two samples of the data may be neighbours. A [stream](super::stream) has
     /// [one](super::stream::Stream::buffer).
     fn shuffle_buffer(&self) -> Option<usize> {
         None
@@ -133,7 +133,7 @@ pub trait Batches<T: Float> {
     fn next_batch(&mut self) -> Result<Option<Self::Batch<'_>>>;
 
     /// For batches of one sample: up to `at_most` of them, at least 1, as one batch, for
-    /// [`Model::train_rows`](crate::model::Model::train_rows). Sources that cannot join several
+    /// [`Model::train_rows`](nnz_step::model::Model::train_rows). Sources that cannot join several
     /// give one.
     ///
     /// # Errors

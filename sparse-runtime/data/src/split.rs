@@ -41,8 +41,8 @@ impl<T: Float> Dataset<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::ColumnValues;
-    use crate::formats::{Csr, Dense, Ids};
+    use crate::ColumnValues;
+    use nnz_arrays::formats::{Csr, Dense, Ids};
 
     #[test]
     fn parts_hold_every_row_once_with_its_label() {

@@ -1,7 +1,7 @@
 //! Writing text files.
 
 use super::ReadError;
-use crate::atomic_write::replace_file;
+use nnz_device::atomic_write::replace_file;
 use std::io::{self, Write};
 use std::path::Path;
 

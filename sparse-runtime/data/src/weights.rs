@@ -1,12 +1,12 @@
 //! Weights of samples and of classes.
 
 use super::{Column, ColumnValues, DataError, Dataset};
-use crate::formats::Dense;
-use crate::model::InputRole;
+use nnz_arrays::formats::Dense;
+use nnz_step::model::InputRole;
 use sparse_core::element::Float;
 
 /// The label of a model whose values weigh samples: `label weight: dense[n]`.
-pub(crate) const WEIGHT: &str = "weight";
+pub const WEIGHT: &str = "weight";
 
 /// The weights of the samples of each class.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,8 +39,8 @@ impl<T: Float> Dataset<T> {
     /// loss logistic(score, y, weight = weight);
     /// ```
     ///
-    /// A loss is the mean over samples of the weighted losses; [metrics](crate::metric) of such a
-    /// model weigh samples in the same way. Present weights of the data are multiplied.
+    /// A loss is the mean over samples of the weighted losses; [metrics](nnz_train::metric) of such
+    /// a model weigh samples in the same way. Present weights of the data are multiplied.
     ///
     /// # Errors
     ///
@@ -137,7 +137,7 @@ fn balanced(classes: &[i128]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::Csr;
+    use nnz_arrays::formats::Csr;
 
     fn labelled(labels: &[f64]) -> Dataset<f64> {
         Dataset::new(Csr::zeros(labels.len(), 2), labels.to_vec()).unwrap()

@@ -8,7 +8,7 @@ use super::text::{
     sealed::Sealed,
 };
 use super::{DataError, Excerpt, Hashing, Problem};
-use crate::model::InputRole;
+use nnz_step::model::InputRole;
 use sparse_core::element::Float;
 use std::ops::RangeInclusive;
 
@@ -319,7 +319,7 @@ impl<T: Float> RowParser<T> for Parser {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Dataset, ReadError, TextReader};
+    use crate::{Dataset, ReadError, TextReader};
 
     fn hashing() -> Hashing {
         Hashing::new(24).unwrap()

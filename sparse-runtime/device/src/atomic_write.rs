@@ -19,7 +19,7 @@ use std::sync::{Mutex, PoisonError};
 ///
 /// A killed process leaves its unfinished file. The next process that writes to `path` removes it:
 /// O(files of the folder), once a process.
-pub(crate) fn replace_file(
+pub fn replace_file(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
@@ -27,7 +27,7 @@ pub(crate) fn replace_file(
 }
 
 /// [`replace_file`]; a new file is private to its owner.
-pub(crate) fn replace_private_file(
+pub fn replace_private_file(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
@@ -120,7 +120,7 @@ fn give_access(_: &Path, file: &fs::File, before: &fs::Metadata) -> io::Result<(
 }
 
 /// Options for creating a new file.
-pub(crate) fn new_private_file() -> OpenOptions {
+pub fn new_private_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]

@@ -4,11 +4,11 @@
 use std::ops::Range;
 
 /// Bytes of the huge pages of x86-64 and of most Arm systems.
-pub(crate) const LARGE_PAGE: usize = 2 << 20;
+pub const LARGE_PAGE: usize = 2 << 20;
 
 /// Reserves memory for `more` elements, on huge pages if that pays. Without enough memory
 /// nothing happens: growing for the elements reports it.
-pub(crate) fn reserve_large<T>(run: &mut Vec<T>, more: usize) {
+pub fn reserve_large<T>(run: &mut Vec<T>, more: usize) {
     let has_room = run.capacity() - run.len() >= more;
     if !has_room && run.try_reserve_exact(more).is_ok() {
         advise(run);
@@ -40,7 +40,7 @@ fn advise<T>(_: &Vec<T>) {}
 /// other threads may write there. Contents stay. Without system support nothing happens, and the
 /// first write maps the page.
 #[cfg(all(target_os = "linux", not(miri)))]
-pub(crate) fn map(addresses: Range<usize>) {
+pub fn map(addresses: Range<usize>) {
     const PAGE: usize = 4096;
     let start = addresses.start / PAGE * PAGE;
     let len = (addresses.end - start).next_multiple_of(PAGE);
@@ -51,7 +51,7 @@ pub(crate) fn map(addresses: Range<usize>) {
 }
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
-pub(crate) fn map(_: Range<usize>) {}
+pub fn map(_: Range<usize>) {}
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 
 /// Whether the system provides memory for this number of elements. The memory is released: if the
 /// system overcommits, it may still be missing later. Small arrays are assumed to fit.
-pub(crate) fn is_there_for<T>(count: usize) -> bool {
+pub fn is_there_for<T>(count: usize) -> bool {
     const SMALL: usize = 1 << 20;
     count.saturating_mul(size_of::<T>()) < SMALL || Vec::<T>::new().try_reserve_exact(count).is_ok()
 }
@@ -14,7 +14,7 @@ pub(crate) fn is_there_for<T>(count: usize) -> bool {
 /// # Errors
 ///
 /// The bytes of all elements for which there is no memory; the vector is unchanged.
-pub(crate) fn make_room<T>(run: &mut Vec<T>, more: usize) -> Result<(), usize> {
+pub fn make_room<T>(run: &mut Vec<T>, more: usize) -> Result<(), usize> {
     if run.capacity() - run.len() >= more || run.try_reserve_exact(more.max(run.len() / 2)).is_ok()
     {
         return Ok(());
@@ -26,7 +26,7 @@ pub(crate) fn make_room<T>(run: &mut Vec<T>, more: usize) -> Result<(), usize> {
 /// A process with little memory, for tests: lack of it would end other tests.
 #[cfg(test)]
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-pub(crate) mod limited {
+pub mod limited {
     use std::process::Command;
 
     /// The variable that names the test of a started process.
@@ -34,7 +34,7 @@ pub(crate) mod limited {
 
     /// Whether this process was started for `test`. If not, runs the test in such a process, which
     /// must succeed.
-    pub(crate) fn is_own(test: &str) -> bool {
+    pub fn is_own(test: &str) -> bool {
         if std::env::var(STARTED_FOR).is_ok_and(|started| started == test) {
             return true;
         }
@@ -51,7 +51,7 @@ pub(crate) mod limited {
     }
 
     /// Runs `body` with a limit of this number of bytes beyond the present ones.
-    pub(crate) fn with_bytes<A>(more: u64, body: impl FnOnce() -> A) -> A {
+    pub fn with_bytes<A>(more: u64, body: impl FnOnce() -> A) -> A {
         let set = |bytes: u64| {
             // SAFETY: both calls get a struct that lives as long as they take, and `mallopt` a
             // number.

@@ -1,16 +1,14 @@
 //! Prefetching of memory.
 
-use crate::formats::CsrView;
-use sparse_core::element::Stored;
 use std::sync::OnceLock;
 
 /// Bytes of a cache line.
-pub(crate) const LINE: usize = 64;
+pub const LINE: usize = 64;
 
 /// Whether this number of bytes, with the data read between, is out of reach of the hardware
 /// prefetcher. Prefetching nearer memory costs more than it saves.
 #[inline]
-pub(crate) fn is_far(bytes: usize) -> bool {
+pub fn is_far(bytes: usize) -> bool {
     static FAR: OnceLock<usize> = OnceLock::new();
     bytes >= *FAR.get_or_init(far)
 }
@@ -24,7 +22,7 @@ fn far() -> usize {
 
 /// Whether memory beyond the core's own cache, or just written by another core, is still near, as
 /// on AMD processors, where some cores share the next cache.
-pub(crate) fn next_cache_is_near() -> bool {
+pub fn next_cache_is_near() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
         static NEAR: OnceLock<bool> = OnceLock::new();
@@ -55,7 +53,7 @@ fn own_cache() -> usize {
 
 /// Prefetches the cache line of an address, which may be any.
 #[inline(always)]
-pub(crate) fn prefetch_at<V>(address: *const V) {
+pub fn prefetch_at<V>(address: *const V) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: SSE is part of x86_64; a prefetch reads nothing and faults on no address.
     unsafe {
@@ -68,29 +66,32 @@ pub(crate) fn prefetch_at<V>(address: *const V) {
 
 /// Prefetches the cache line of `slice[index]`, which may lie outside of the slice.
 #[inline(always)]
-pub(crate) fn prefetch<V>(slice: &[V], index: usize) {
+pub fn prefetch<V>(slice: &[V], index: usize) {
     prefetch_at(slice.as_ptr().wrapping_add(index));
 }
 
 /// Rows between prefetching and reading the bounds of one, or the number that a loop reads of each:
 /// some cache lines.
-pub(crate) const BOUNDS_AHEAD: usize = 32;
+pub const BOUNDS_AHEAD: usize = 32;
 
-/// Prefetches the bounds of a later row. A line has the bounds of several rows, so lines are read
-/// so rarely that the hardware prefetcher loses the sequence.
-#[inline(always)]
-pub(crate) fn prefetch_bounds<V: Stored>(x: CsrView<'_, V>, row: usize) {
-    prefetch(x.starts(), row + BOUNDS_AHEAD);
-    if !x.is_run() {
-        prefetch(x.ends(), row + BOUNDS_AHEAD);
-    }
-}
+/// Entries between the prefetch and the use of samples that lie one after the other: a page.
+pub const ENTRIES_AHEAD: usize = 1024;
+
+/// Samples between the prefetch and the use of one that lies anywhere.
+pub const DATA_AHEAD: usize = 16;
+
+/// Samples between the prefetch and the use of their table rows.
+pub const AHEAD: usize = 2;
+
+/// [`AHEAD`] where a table row, with its states, is at most one cache line: a cache has room for
+/// more of them.
+pub const LINES_AHEAD: usize = 4;
 
 /// Prefetches the cache lines of a run of entries, whose elements lie in two slices and may lie
 /// outside of them. One loop has one branch misprediction. It steps by lines from the start of the
 /// run, so the last one may be left to the next run.
 #[inline(always)]
-pub(crate) fn prefetch_runs<U, V>(first: &[U], second: &[V], start: usize, end: usize) {
+pub fn prefetch_runs<U, V>(first: &[U], second: &[V], start: usize, end: usize) {
     let size = size_of::<U>().max(size_of::<V>()).max(1);
     for index in (start..end).step_by((LINE / size).max(1)) {
         prefetch(first, index);
@@ -103,7 +104,7 @@ pub(crate) fn prefetch_runs<U, V>(first: &[U], second: &[V], start: usize, end: 
 /// [`prefetch_runs`] with its last line, for a run whose successor is not read next. It does not
 /// use a non-temporal hint: the next epoch would find the data in no cache.
 #[inline(always)]
-pub(crate) fn prefetch_lone_runs<U, V>(first: &[U], second: &[V], start: usize, end: usize) {
+pub fn prefetch_lone_runs<U, V>(first: &[U], second: &[V], start: usize, end: usize) {
     prefetch_runs(first, second, start, end);
     let last = end.saturating_sub(1).max(start);
     prefetch(first, last);
@@ -115,14 +116,14 @@ pub(crate) fn prefetch_lone_runs<U, V>(first: &[U], second: &[V], start: usize, 
 /// Whether all rows of this number of elements begin at a cache line; the first one is at an
 /// address.
 #[inline(always)]
-pub(crate) fn begin_lines<V>(first: *const V, row_size: usize) -> bool {
+pub fn begin_lines<V>(first: *const V, row_size: usize) -> bool {
     (first.addr() | (row_size * size_of::<V>())).is_multiple_of(LINE)
 }
 
 /// Prefetches the cache lines of a run of elements from an address on, whose number the compiler
 /// knows, without a loop. A run that does not begin at a line may end in one more.
 #[inline(always)]
-pub(crate) fn prefetch_known_at<V>(start: *const V, len: usize, begins_line: bool) {
+pub fn prefetch_known_at<V>(start: *const V, len: usize, begins_line: bool) {
     let step = (LINE / size_of::<V>().max(1)).max(1);
     for line in 0..len.div_ceil(step) {
         prefetch_at(start.wrapping_add(line * step));
@@ -135,7 +136,7 @@ pub(crate) fn prefetch_known_at<V>(start: *const V, len: usize, begins_line: boo
 /// Prefetches a row of this number of bytes, in a table of such rows that starts at a cache line.
 /// For a long row only the first lines: the hardware prefetcher gets the others.
 #[inline(always)]
-pub(crate) fn prefetch_row(start: *const u8, bytes: usize) {
+pub fn prefetch_row(start: *const u8, bytes: usize) {
     const MOST: usize = 4;
     // Where rows may start within a line.
     let alignment = 1 << bytes.trailing_zeros().min(LINE.ilog2());
@@ -147,7 +148,7 @@ pub(crate) fn prefetch_row(start: *const u8, bytes: usize) {
 
 /// [`prefetch_row`] for consecutive rows.
 #[inline(always)]
-pub(crate) fn prefetch_row_of<V>(rows: &[V], row: usize, row_size: usize) {
+pub fn prefetch_row_of<V>(rows: &[V], row: usize, row_size: usize) {
     let start = rows.as_ptr().wrapping_add(row.wrapping_mul(row_size));
     prefetch_row(start.cast(), row_size * size_of::<V>());
 }

@@ -14,7 +14,7 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 /// The largest number of parts of a job: a bit of a word each.
-pub(crate) const MAX_PARTS: usize = u32::BITS as usize;
+pub const MAX_PARTS: usize = u32::BITS as usize;
 
 /// How long a helper spins for the next job.
 const LOOKS_OUT: Duration = Duration::from_micros(200);
@@ -24,7 +24,7 @@ const LOOKS_OUT: Duration = Duration::from_micros(200);
 ///
 /// Allocates only if more helpers are needed than ever before. If the helpers are at another job,
 /// or this is a part of one, the calling thread does all parts.
-pub(crate) fn each<P: Send>(parts: &mut [P], body: impl Fn(usize, &mut P) + Sync) {
+pub fn each<P: Send>(parts: &mut [P], body: impl Fn(usize, &mut P) + Sync) {
     /// A pointer for several threads.
     struct Start<P>(*mut P);
     // SAFETY: each thread makes references to parts of its own, which may be sent to it.
@@ -43,7 +43,7 @@ pub(crate) fn each<P: Send>(parts: &mut [P], body: impl Fn(usize, &mut P) + Sync
 /// Runs `own` on the calling thread, and `body` once with each number of `1..n_parts` on helpers
 /// beside it, or on the calling thread afterwards.
 #[inline]
-pub(crate) fn beside(n_parts: usize, own: impl FnOnce(), body: &(dyn Fn(usize) + Sync)) {
+pub fn beside(n_parts: usize, own: impl FnOnce(), body: &(dyn Fn(usize) + Sync)) {
     match n_parts {
         0 => {}
         1 => own(),
@@ -260,7 +260,7 @@ impl Team {
 }
 
 /// Between two checks of another thread's progress: that thread may need the processor.
-pub(crate) fn wait_a_little(looks: &mut u32) {
+pub fn wait_a_little(looks: &mut u32) {
     const LOOKS: u32 = 64;
     *looks = looks.wrapping_add(1);
     if looks.is_multiple_of(LOOKS) {

@@ -6,15 +6,16 @@
 //! rule that has neither, the kernel does the work.
 
 use crate::error::Result;
-use crate::formats::{ColumnId, CsrView, Dense, DenseView, IdsView, MAX_RANK, Shape};
-use crate::kernels::{Context, dot, embedding_bag, take};
 use crate::linear::{Runtime, is_large, prefetch_data, product as row_product, row_ahead, row_of};
 use crate::model::ModelError;
 use crate::optimizer::{ReadRows, RowCursor, RowUpdater, UpdateKind, Updater};
-use crate::parameter_memory::Table;
-use crate::prefetch::is_far;
-use crate::simd;
-use crate::{with_column_ids, with_rows};
+use crate::with_rows;
+use nnz_arrays::formats::{ColumnId, CsrView, Dense, DenseView, IdsView, MAX_RANK, Shape};
+use nnz_arrays::kernels::{Context, dot, embedding_bag, take};
+use nnz_arrays::parameter_memory::Table;
+use nnz_arrays::with_column_ids;
+use nnz_device::prefetch::is_far;
+use nnz_device::simd;
 use sparse_core::element::{Factor, Float, Id, Stored};
 use sparse_core::update_rules::UpdateRule;
 

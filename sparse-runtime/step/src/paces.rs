@@ -5,8 +5,8 @@
 //! ways are therefore tried, where the work allows it, and the faster one is kept: sharing never
 //! costs more than its trials.
 
-use crate::kernels::Parallel;
 use crate::row_parts::parts_of_work;
+use nnz_arrays::kernels::Parallel;
 use std::time::Instant;
 
 /// What of a step is shared by itself.

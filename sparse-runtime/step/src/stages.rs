@@ -5,7 +5,7 @@
 //! the bits are those of one thread. While one sample is at its second stage another is at its
 //! first. The data handed on has the size of the sums, for any number of entries.
 
-use crate::thread_pool;
+use nnz_device::thread_pool;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

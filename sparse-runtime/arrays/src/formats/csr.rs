@@ -8,8 +8,8 @@ use super::{
     ColumnId, ColumnIds, ColumnIdsView, CsrBuilder, CsrView, FormatError, RowEntries, Shape,
 };
 use crate::device::{Cpu, Device, Run};
-use crate::memory;
 use crate::with_column_ids;
+use nnz_device::memory;
 use sparse_core::element::{Float, Stored};
 
 /// A matrix in compressed sparse rows.
@@ -107,7 +107,7 @@ impl<T: Stored> Csr<T> {
 
     /// A matrix from arrays that are known to satisfy the invariants; only builds with debug
     /// assertions check.
-    pub(crate) fn from_canonical<C: ColumnIndex>(
+    pub fn from_canonical<C: ColumnIndex>(
         n_cols: usize,
         indptr: Vec<u64>,
         columns: Vec<C>,

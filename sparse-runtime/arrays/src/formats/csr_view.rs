@@ -107,7 +107,7 @@ impl<'a, T: Stored> CsrView<'a, T> {
     }
 
     /// The arrays, as a borrow that may become shorter.
-    pub(crate) fn arrays(self) -> CsrArrays<'a, T> {
+    pub fn arrays(self) -> CsrArrays<'a, T> {
         CsrArrays {
             n_cols: self.n_cols,
             starts: self.starts,
@@ -119,10 +119,9 @@ impl<'a, T: Stored> CsrView<'a, T> {
 
     /// Rows of this view's matrix, by their bounds.
     ///
-    /// Invariant, for the caller to keep: both slices are equally long, and `(starts[i], ends[i])`
-    /// are, for some `j`, `(self.starts()[j], self.ends()[j])`. Builds with debug assertions check
-    /// what can be checked.
-    pub(crate) fn with_rows(&self, starts: &'a [u64], ends: &'a [u64]) -> CsrView<'a, T> {
+    /// Invariant, for the caller to keep: both slices are equally long, and `(starts[i], ends[i])` are, for some
+    /// `j`, `(self.starts()[j], self.ends()[j])`. Builds with debug assertions check what can be checked.
+    pub fn with_rows(&self, starts: &'a [u64], ends: &'a [u64]) -> CsrView<'a, T> {
         debug_assert_eq!(starts.len(), ends.len());
         debug_assert!(
             starts
@@ -136,14 +135,14 @@ impl<'a, T: Stored> CsrView<'a, T> {
     /// The same view, with the entries that a loop over batches will read next, for prefetching.
     /// Any bounds are allowed.
     #[inline]
-    pub(crate) fn with_upcoming(self, upcoming: (u64, u64)) -> Self {
+    pub fn with_upcoming(self, upcoming: (u64, u64)) -> Self {
         CsrView { upcoming, ..self }
     }
 
     /// The entries of [`with_upcoming`](CsrView::with_upcoming); possibly none, possibly outside of
     /// the matrix.
     #[inline]
-    pub(crate) fn upcoming(&self) -> Range<usize> {
+    pub fn upcoming(&self) -> Range<usize> {
         self.upcoming.0 as usize..self.upcoming.1 as usize
     }
 
@@ -151,20 +150,20 @@ impl<'a, T: Stored> CsrView<'a, T> {
     ///
     /// Invariant, for the caller to keep: they are of the same rows.
     #[inline]
-    pub(crate) fn with_divided(self, divided: DividedRows<'a, T>) -> Self {
+    pub fn with_divided(self, divided: DividedRows<'a, T>) -> Self {
         debug_assert_eq!(divided.part(0).n_rows(), self.n_rows());
         CsrView { divided: Some(divided), ..self }
     }
 
     /// The entries divided by threads, if the data has them.
     #[inline]
-    pub(crate) fn divided(&self) -> Option<DividedRows<'a, T>> {
+    pub fn divided(&self) -> Option<DividedRows<'a, T>> {
         self.divided
     }
 
     /// The entries divided by threads, if they are divided among this number.
     #[inline]
-    pub(crate) fn divided_among(&self, n_parts: usize) -> Option<DividedRows<'a, T>> {
+    pub fn divided_among(&self, n_parts: usize) -> Option<DividedRows<'a, T>> {
         self.divided.filter(|divided| divided.n_parts() == n_parts)
     }
 
@@ -214,7 +213,7 @@ impl<'a, T: Stored> CsrView<'a, T> {
     }
 
     /// The rows before a row, and those from it on; all and none if there are fewer.
-    pub(crate) fn split(&self, row: usize) -> (CsrView<'a, T>, CsrView<'a, T>) {
+    pub fn split(&self, row: usize) -> (CsrView<'a, T>, CsrView<'a, T>) {
         let row = row.min(self.n_rows());
         let (starts, more_starts) = self.starts.split_at(row);
         let (ends, more_ends) = self.ends.split_at(row);
@@ -228,7 +227,7 @@ impl<'a, T: Stored> CsrView<'a, T> {
     }
 
     /// The entries of a contiguous view, as a run of the columns and values.
-    pub(crate) fn entries(&self) -> Range<usize> {
+    pub fn entries(&self) -> Range<usize> {
         match (self.starts.first(), self.ends.last()) {
             (Some(&start), Some(&end)) => start as usize..end as usize,
             _ => 0..0,
@@ -237,7 +236,7 @@ impl<'a, T: Stored> CsrView<'a, T> {
 
     /// Two overlapping slices of one `indptr` (or too few rows for it to matter).
     #[inline]
-    pub(crate) fn is_run(&self) -> bool {
+    pub fn is_run(&self) -> bool {
         self.n_rows() < 2 || self.starts.as_ptr().wrapping_add(1) == self.ends.as_ptr()
     }
 
@@ -254,18 +253,23 @@ impl<'a, T: Stored> CsrView<'a, T> {
 ///
 /// Invariant: as [`CsrView`].
 #[derive(Clone, Copy)]
-pub(crate) struct CsrArrays<'a, T> {
-    n_cols: usize,
-    pub(crate) starts: &'a [u64],
-    pub(crate) ends: &'a [u64],
-    pub(crate) columns: ColumnIdsView<'a>,
-    pub(crate) values: &'a [T],
+pub struct CsrArrays<'a, T> {
+    /// The number of columns.
+    pub n_cols: usize,
+    /// The first entry of each row.
+    pub starts: &'a [u64],
+    /// One past the last entry of each row.
+    pub ends: &'a [u64],
+    /// The column of each entry.
+    pub columns: ColumnIdsView<'a>,
+    /// The value of each entry.
+    pub values: &'a [T],
 }
 
 impl<'a, T: Stored> CsrArrays<'a, T> {
     /// The view that they are of.
     #[inline(always)]
-    pub(crate) fn view(self) -> CsrView<'a, T> {
+    pub fn view(self) -> CsrView<'a, T> {
         CsrView {
             n_cols: self.n_cols,
             starts: self.starts,

@@ -4,7 +4,7 @@ use super::elements::Elements;
 use super::memory::ELEMENTS;
 use super::{FormatError, Shape};
 use crate::device::{Cpu, Device};
-use crate::memory;
+use nnz_device::memory;
 use sparse_core::element::Element;
 use std::ops::Range;
 
@@ -226,7 +226,7 @@ impl<'a, T: Element> DenseView<'a, T> {
     /// A view of a table that is known to have `shape.size()` values. Panics otherwise: a
     /// parameter's table can be replaced.
     #[inline]
-    pub(crate) fn table(shape: Shape, values: &'a [T]) -> Self {
+    pub fn table(shape: Shape, values: &'a [T]) -> Self {
         assert_eq!(shape.size(), values.len(), "a table of another form");
         DenseView { shape, values }
     }

@@ -5,13 +5,13 @@
 //! lie between those of other threads. It waits for whole cache lines of which it needs a part,
 //! twice in a step. With divided data two threads each read half as much.
 
+use super::column_shares;
 use super::memory::make_room;
 use super::{ColumnId, ColumnIds, CsrArrays, CsrView, FormatError};
 use crate::kernels::TooManyThreads;
 use crate::kernels::parallel::below;
-use crate::row_parts;
-use crate::thread_pool;
 use crate::with_column_ids;
+use nnz_device::thread_pool;
 use sparse_core::element::Stored;
 use std::ops::Range;
 
@@ -32,10 +32,8 @@ impl<'a, T: Stored> DividedCsr<'a, T> {
 }
 
 impl<'a, T: Stored> CsrView<'a, T> {
-    /// The same matrix, with its entries stored once more, divided by columns among `threads`
-    /// threads, at most 32, in about equal numbers.
-    /// [`Dataset::divided_for`](crate::data::Dataset::divided_for) does it for a dataset. Results
-    /// have the same bits. O(nnz) on each thread.
+    /// The same matrix, whose entries lie in memory once more, divided by columns among so many threads, 32 at most: what
+    /// `Dataset::divided_for` does for a dataset. Each of them has about as many. Results have the same bits. O(nnz) on each thread.
     ///
     /// # Errors
     ///
@@ -51,7 +49,7 @@ impl<'a, T: Stored> CsrView<'a, T> {
     /// ```
     pub fn divided_for(self, threads: usize) -> Result<DividedCsr<'a, T>, FormatError> {
         TooManyThreads::check("divided_for", threads)?;
-        Ok(DividedCsr { matrix: self, entries: row_parts::divide(self, threads)? })
+        Ok(DividedCsr { matrix: self, entries: column_shares::divide(self, threads)? })
     }
 }
 
@@ -60,7 +58,7 @@ impl<'a, T: Stored> CsrView<'a, T> {
 /// Invariants: `firsts` ascend, and there is one part more than `firsts`; each part has as many
 /// rows as the csr, and its entries of a row are those of the csr in its columns.
 #[derive(Clone)]
-pub(crate) struct DividedEntries<T> {
+pub struct DividedEntries<T> {
     n_cols: usize,
     /// The first column of each part but the first.
     firsts: Vec<usize>,
@@ -79,8 +77,8 @@ struct Part<T> {
     lanes: Vec<u8>,
 }
 
-/// The number of interleaved sums of a row: terms go to sums by their place in the row.
-pub(crate) const LANES: usize = 4;
+/// Who sums terms by their place in a row has so many sums, and takes them in turn.
+pub const LANES: usize = 4;
 
 /// Entries before those of the first row of a part: vector loads begin up to this number before a
 /// row.
@@ -112,18 +110,18 @@ impl<T: Stored> DividedEntries<T> {
     }
 
     /// The parts.
-    pub(crate) fn n_parts(&self) -> usize {
+    pub fn n_parts(&self) -> usize {
         self.parts.len()
     }
 
     /// A run of rows, which there are.
-    pub(crate) fn rows(&self, rows: Range<usize>) -> DividedRows<'_, T> {
+    pub fn rows(&self, rows: Range<usize>) -> DividedRows<'_, T> {
         debug_assert!(rows.end < self.parts[0].indptr.len());
         DividedRows { entries: self, rows: WhichRows::Run { first: rows.start, len: rows.len() } }
     }
 
     /// Rows that lie anywhere, which were [gathered](GatheredBounds::gather).
-    pub(crate) fn gathered<'a>(&'a self, bounds: &'a GatheredBounds) -> DividedRows<'a, T> {
+    pub fn gathered<'a>(&'a self, bounds: &'a GatheredBounds) -> DividedRows<'a, T> {
         debug_assert_eq!(bounds.lanes.len(), bounds.n_rows * self.n_parts());
         DividedRows { entries: self, rows: WhichRows::Gathered(bounds) }
     }
@@ -173,7 +171,7 @@ impl<T: Stored> Part<T> {
 
 /// The bounds of gathered rows in each part.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct GatheredBounds {
+pub struct GatheredBounds {
     n_rows: usize,
     /// Of each part where its rows begin, and where they end.
     bounds: Vec<u64>,
@@ -182,7 +180,7 @@ pub(crate) struct GatheredBounds {
 
 impl GatheredBounds {
     /// Looks up rows, which there are. O(rows · parts).
-    pub(crate) fn gather<T: Stored>(&mut self, entries: &DividedEntries<T>, rows: &[usize]) {
+    pub fn gather<T: Stored>(&mut self, entries: &DividedEntries<T>, rows: &[usize]) {
         self.n_rows = rows.len();
         self.bounds.resize(2 * rows.len() * entries.n_parts(), 0);
         self.lanes.resize(rows.len() * entries.n_parts(), 0);
@@ -203,7 +201,7 @@ impl GatheredBounds {
 ///
 /// Invariant: the rows are among those of the entries.
 #[derive(Clone, Copy)]
-pub(crate) struct DividedRows<'a, T> {
+pub struct DividedRows<'a, T> {
     entries: &'a DividedEntries<T>,
     rows: WhichRows<'a>,
 }
@@ -230,7 +228,7 @@ impl<'a, T: Stored> DividedRows<'a, T> {
     }
 
     /// Those of all rows.
-    pub(crate) fn entries(&self) -> &'a DividedEntries<T> {
+    pub fn entries(&self) -> &'a DividedEntries<T> {
         self.entries
     }
 
@@ -240,12 +238,12 @@ impl<'a, T: Stored> DividedRows<'a, T> {
     }
 
     /// The first column of each part but the first.
-    pub(crate) fn firsts(&self) -> &'a [usize] {
+    pub fn firsts(&self) -> &'a [usize] {
         &self.entries.firsts
     }
 
     /// The entries of one part, as rows as many as the view has.
-    pub(crate) fn part(self, part: usize) -> CsrView<'a, T> {
+    pub fn part(self, part: usize) -> CsrView<'a, T> {
         let Part { indptr, columns, values, .. } = &self.entries.parts[part];
         let (starts, ends) = match self.rows {
             WhichRows::Run { first, len } => {
@@ -261,7 +259,7 @@ impl<'a, T: Stored> DividedRows<'a, T> {
     }
 
     /// For each row the place of a part's first entry of it among [`LANES`].
-    pub(crate) fn lanes(&self, part: usize) -> &'a [u8] {
+    pub fn lanes(&self, part: usize) -> &'a [u8] {
         match self.rows {
             WhichRows::Run { first, len } => &self.entries.parts[part].lanes[first..first + len],
             WhichRows::Gathered(GatheredBounds { n_rows, lanes, .. }) => {

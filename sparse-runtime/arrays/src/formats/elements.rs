@@ -3,8 +3,8 @@
 
 use super::memory::make_room;
 use super::{FormatError, Shape};
-use crate::huge_pages::reserve_large;
-use crate::prefetch::LINE;
+use nnz_device::huge_pages::reserve_large;
+use nnz_device::prefetch::LINE;
 use std::ops::{Deref, DerefMut};
 
 /// Smaller arrays stay in the L1 cache, where alignment matters little.

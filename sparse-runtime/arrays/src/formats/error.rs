@@ -286,3 +286,5 @@ pub enum FormatError {
         reason: &'static str,
     },
 }
+
+sparse_core::debug_of_errors!(FormatError);

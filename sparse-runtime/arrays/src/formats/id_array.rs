@@ -2,7 +2,7 @@
 
 use super::{Dense, DenseView, FormatError, Shape};
 use crate::device::{Cpu, Device};
-use crate::simd;
+use nnz_device::simd;
 use sparse_core::element::Id;
 use sparse_core::storage::ElementType;
 use std::ops::Range;
@@ -30,6 +30,8 @@ pub enum IdsView<'a, D: Device = Cpu> {
 }
 
 /// Runs the body with the array of whichever type the ids are.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! with_ids {
     ($enum:ident, $ids:expr, |$array:ident| $body:expr) => {
         match $ids {
@@ -39,7 +41,6 @@ macro_rules! with_ids {
         }
     };
 }
-pub(crate) use with_ids;
 
 impl Ids {
     /// The ids, borrowed.
@@ -60,7 +61,7 @@ impl Ids {
 
 impl<'a> IdsView<'a> {
     /// No ids, of a type and with a shape without elements.
-    pub(crate) fn none(shape: Shape, element: ElementType) -> Result<Self, FormatError> {
+    pub fn none(shape: Shape, element: ElementType) -> Result<Self, FormatError> {
         Ok(match element {
             ElementType::I64 => IdsView::I64(DenseView::new(shape, &[])?),
             ElementType::U64 => IdsView::U64(DenseView::new(shape, &[])?),
@@ -139,7 +140,7 @@ impl<'a> IdsView<'a> {
 
 /// The position of the first id that is negative or not below `bound`.
 #[inline]
-pub(crate) fn position_beyond<I: Id>(ids: &[I], bound: usize) -> Option<usize> {
+pub fn position_beyond<I: Id>(ids: &[I], bound: usize) -> Option<usize> {
     /// Ids that are compared without a choice for each, so that the compiler makes vectors of them.
     const TOGETHER: usize = 64;
     let is_beyond = |id: &I| id.index().is_none_or(|index| index >= bound);

@@ -151,7 +151,7 @@ impl ColumnIndex for usize {
 
 /// Whether the ids of an array of this width are `u32`.
 #[inline]
-pub(crate) fn fits_u32(n_cols: usize) -> bool {
+pub fn fits_u32(n_cols: usize) -> bool {
     n_cols as u64 <= 1 << 32
 }
 

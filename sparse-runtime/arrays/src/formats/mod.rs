@@ -62,6 +62,7 @@
 //! ```
 
 mod cast;
+pub mod column_shares;
 mod convert;
 mod copy;
 mod create;
@@ -70,6 +71,8 @@ mod csr_builder;
 mod csr_check;
 mod csr_unit;
 mod csr_view;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 mod dense;
 mod display;
 mod divided;
@@ -90,22 +93,24 @@ mod select;
 mod shape;
 mod signed;
 
+pub(crate) use crate::with_ids;
 pub use copy::AnyView;
 pub(crate) use csr::CsrBuffers;
 pub use csr::{Csr, CsrParts};
 pub use csr_builder::CsrBuilder;
-pub(crate) use csr_view::CsrArrays;
+pub use csr_view::CsrArrays;
 pub use csr_view::{CsrView, RowEntries, RowSelection};
 pub use dense::{Dense, DenseView};
 pub use divided::DividedCsr;
-pub(crate) use divided::{DividedEntries, DividedRows, GatheredBounds, LANES};
+pub use divided::{DividedEntries, DividedRows, GatheredBounds, LANES};
 pub use elements::Elements;
 pub use error::FormatError;
 pub use extents::Extents;
+pub use id_array::position_beyond;
 pub use id_array::{Ids, IdsView};
-pub(crate) use id_array::{position_beyond, with_ids};
+pub use ids::fits_u32;
+pub(crate) use ids::with_id_type;
 pub use ids::{ColumnId, ColumnIds, ColumnIdsView, ColumnIndex};
-pub(crate) use ids::{fits_u32, with_id_type};
 pub(crate) use memory::ELEMENTS;
 pub use row_sparse::{RowIdsView, RowSparse, RowSparseView};
 pub use shape::{MAX_RANK, Shape};

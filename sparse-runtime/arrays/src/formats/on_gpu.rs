@@ -1,10 +1,10 @@
 //! Arrays on a GPU: transfers, and what kernels take of them.
 
-use super::id_array::with_ids;
 use super::{Csr, CsrView, Dense, DenseView, IdsView, RowIdsView, RowSparse, RowSparseView, Shape};
 use crate::device::cuda::{
     Cuda, CudaBuffer, CudaColumnIdsSlice, CudaError, CudaSlice, Destination, Gpu,
 };
+use crate::with_ids;
 use sparse_core::element::{Element, Stored};
 use std::fmt;
 
@@ -49,22 +49,14 @@ impl<T: Element> Dense<T, Cuda> {
     }
 
     /// Becomes a copy of an array of the host, in its memory if there is room.
-    pub(crate) fn assign_from_host(
-        &mut self,
-        gpu: &Gpu,
-        of: DenseView<'_, T>,
-    ) -> Result<(), CudaError> {
+    pub fn assign_from_host(&mut self, gpu: &Gpu, of: DenseView<'_, T>) -> Result<(), CudaError> {
         self.values.assign_from_host(gpu, of.values(), ELEMENTS)?;
         self.shape = *of.shape();
         Ok(())
     }
 
     /// Becomes an array of this shape with whatever values were left in its memory.
-    pub(crate) fn reset_on(
-        &mut self,
-        gpu: &Gpu,
-        shape: Shape,
-    ) -> Result<CudaSlice<'_, T>, CudaError> {
+    pub fn reset_on(&mut self, gpu: &Gpu, shape: Shape) -> Result<CudaSlice<'_, T>, CudaError> {
         self.values.resize_for_overwrite(gpu, shape.size(), ELEMENTS)?;
         self.shape = shape;
         Ok(self.values.as_slice())
@@ -80,7 +72,7 @@ impl<T: Element> Dense<T, Cuda> {
     }
 
     /// Becomes an array of this shape with a copy of these elements.
-    pub(crate) fn assign_on(
+    pub fn assign_on(
         &mut self,
         gpu: &Gpu,
         shape: Shape,
@@ -213,7 +205,7 @@ impl<T: Stored> Csr<T, Cuda> {
 /// its rows, row after row.
 impl<'a, T: Stored> CsrView<'a, T, Cuda> {
     /// A whole matrix, of arrays that are those of one.
-    pub(crate) fn of_slices(
+    pub fn of_slices(
         n_cols: usize,
         indptr: CudaSlice<'a, u64>,
         columns: CudaColumnIdsSlice<'a>,
@@ -308,7 +300,7 @@ impl<T: Element> RowSparse<T, Cuda> {
 
 impl<'a, T: Element> DenseView<'a, T, Cuda> {
     /// Elements in a shape that has as many.
-    pub(crate) fn of_slice(shape: Shape, values: CudaSlice<'a, T>) -> Self {
+    pub fn of_slice(shape: Shape, values: CudaSlice<'a, T>) -> Self {
         debug_assert_eq!(shape.size(), values.len());
         DenseView { shape, values }
     }
@@ -338,11 +330,7 @@ impl<'a, T: Element> RowSparseView<'a, T, Cuda> {
     }
 
     /// An array that stores these rows, ascending.
-    pub(crate) fn of_slices(
-        shape: Shape,
-        rows: CudaSlice<'a, u64>,
-        values: CudaSlice<'a, T>,
-    ) -> Self {
+    pub fn of_slices(shape: Shape, rows: CudaSlice<'a, u64>, values: CudaSlice<'a, T>) -> Self {
         RowSparseView { shape, indices: RowIdsView::Listed(rows), values }
     }
 
@@ -368,12 +356,12 @@ impl<'a> IdsView<'a, Cuda> {
     }
 
     /// The number of ids.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.shape().size()
     }
 
     /// The type of an id, as texts of kernels call it.
-    pub(crate) fn type_name(&self) -> &'static str {
+    pub fn type_name(&self) -> &'static str {
         fn name<I: Element>(_: &DenseView<'_, I, Cuda>) -> &'static str {
             I::TYPE.name()
         }

@@ -278,7 +278,7 @@ impl<'a, T: Element> RowSparseView<'a, T> {
     /// A view of a table of all rows that is known to have `shape.size()` values. Panics otherwise,
     /// like that of a dense array.
     #[inline]
-    pub(crate) fn table(shape: Shape, values: &'a [T]) -> Self {
+    pub fn table(shape: Shape, values: &'a [T]) -> Self {
         assert_eq!(shape.size(), values.len(), "a table of another form");
         RowSparseView { shape, indices: RowIdsView::All, values }
     }

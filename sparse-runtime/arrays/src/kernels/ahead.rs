@@ -2,7 +2,7 @@
 //! of 4 KiB only, and there are two arrays or more to be read.
 
 use crate::formats::CsrView;
-use crate::prefetch::{prefetch, prefetch_bounds, prefetch_lone_runs, prefetch_runs};
+use nnz_device::prefetch::{BOUNDS_AHEAD, prefetch, prefetch_lone_runs, prefetch_runs};
 use sparse_core::element::Stored;
 
 /// So many entries ahead entries are asked for, where rows lie one after the other.
@@ -80,5 +80,15 @@ fn ask_for_runs<I, V: Stored, U>(
         (starts.get(row + ROWS_AHEAD), ends.get(row + ROWS_AHEAD))
     {
         prefetch_lone_runs(ids, values, *start as usize, *end as usize);
+    }
+}
+
+/// Asks for where a later row begins and ends. A line has the bounds of several rows, so that it is read so long after the one before it that
+/// the processor has forgotten that it was to foresee it.
+#[inline(always)]
+fn prefetch_bounds<V: Stored>(x: CsrView<'_, V>, row: usize) {
+    prefetch(x.starts(), row + BOUNDS_AHEAD);
+    if !x.is_run() {
+        prefetch(x.ends(), row + BOUNDS_AHEAD);
     }
 }

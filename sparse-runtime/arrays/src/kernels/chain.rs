@@ -9,8 +9,8 @@
 
 use super::{Context, parallel};
 use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView};
-use crate::simd::wide;
-use crate::thread_pool::{self, MAX_PARTS};
+use nnz_device::simd::wide;
+use nnz_device::thread_pool::{self, MAX_PARTS};
 use sparse_core::element::Float;
 
 /// What an element takes at least, in quarters of a nanosecond: two operands and a result pass through memory.

@@ -20,7 +20,7 @@ pub enum Parallel {
 
 impl Parallel {
     /// Refuses more than [`MAX_THREADS`]; `what` was told the number.
-    pub(crate) fn check(self, what: &'static str) -> Result<(), TooManyThreads> {
+    pub fn check(self, what: &'static str) -> Result<(), TooManyThreads> {
         match self {
             Parallel::Sequential => Ok(()),
             Parallel::Threads(found) => TooManyThreads::check(what, found),
@@ -39,8 +39,10 @@ pub struct TooManyThreads {
     pub found: usize,
 }
 
+sparse_core::debug_of_errors!(TooManyThreads);
+
 impl TooManyThreads {
-    pub(crate) fn check(what: &'static str, found: usize) -> Result<(), Self> {
+    pub fn check(what: &'static str, found: usize) -> Result<(), Self> {
         if found > MAX_THREADS { Err(TooManyThreads { what, found }) } else { Ok(()) }
     }
 }

@@ -11,7 +11,7 @@ const LARGEST_MARKED: usize = 1 << 32;
 /// index, which the system maps only where batches touch it. This is smaller than a map from index to position
 /// by a factor of 20, and there is nothing to sort.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct IndexSet {
+pub struct IndexSet {
     words: Vec<u64>,
     /// The number of members in the words before each, of those that hold some. (Not beside the words, which more of would be in a cache then while
     /// members come.)
@@ -47,7 +47,7 @@ fn summarize(levels: &mut [Vec<u64>], mut word: usize) {
 
 impl IndexSet {
     /// Empties the set and makes room for indices below `width`.
-    pub(crate) fn begin(&mut self, width: usize) {
+    pub fn begin(&mut self, width: usize) {
         self.begin_with(width, 0);
     }
 
@@ -86,7 +86,7 @@ impl IndexSet {
 
     /// Adds an index below the width; one that is in the set stays.
     #[inline(always)]
-    pub(crate) fn insert(&mut self, index: usize) {
+    pub fn insert(&mut self, index: usize) {
         self.insert_all([index]);
     }
 
@@ -120,7 +120,7 @@ impl IndexSet {
     }
 
     /// Ends the insertions: visits the members in ascending order and makes their ranks known.
-    pub(crate) fn finish(&mut self, mut visit: impl FnMut(usize)) {
+    pub fn finish(&mut self, mut visit: impl FnMut(usize)) {
         self.find_members(&mut visit);
         self.filling = false;
     }

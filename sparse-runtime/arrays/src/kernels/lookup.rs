@@ -7,7 +7,7 @@ use sparse_core::shapes::place_of;
 
 /// An axis of an array, and how ids are positions along it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lookup {
+pub struct Lookup {
     /// The number of elements before the axis.
     pub(crate) outer: usize,
     /// The extent of the axis.
@@ -21,7 +21,8 @@ pub(crate) struct Lookup {
 }
 
 impl Lookup {
-    pub(crate) fn new(shape: &Shape, axis: i64, clip: bool, wrap: bool) -> Self {
+    /// Along `axis` of an array of this shape; ids beyond its extent are clipped or wrapped.
+    pub fn new(shape: &Shape, axis: i64, clip: bool, wrap: bool) -> Self {
         let axis = place_of(axis, shape.rank()).unwrap_or(0);
         Lookup {
             outer: shape[..axis].iter().product(),

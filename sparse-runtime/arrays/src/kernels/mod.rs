@@ -24,15 +24,17 @@ pub(crate) mod context;
 pub mod cuda;
 mod extremes;
 mod features;
-pub(crate) mod index_set;
+#[cfg(test)]
+mod level_tests;
+pub mod index_set;
 mod joining;
 mod layout;
-pub(crate) mod lookup;
+pub mod lookup;
 mod losses;
 mod ordering;
 #[cfg(target_arch = "x86_64")]
-pub(crate) mod own_entries;
-pub(crate) mod parallel;
+pub mod own_entries;
+pub mod parallel;
 pub mod row_loss;
 mod rows;
 pub mod scalar;

@@ -1,12 +1,12 @@
 //! Work in parts: how many, and which rows each has.
 
 use super::Parallel;
+use crate::formats::column_shares::are_even;
 use crate::formats::{ColumnId, CsrView};
-use crate::row_parts::are_even;
-#[cfg(target_arch = "x86_64")]
-use crate::simd::{same_type, x86};
-use crate::thread_pool::{self, MAX_PARTS};
 use crate::with_column_ids;
+#[cfg(target_arch = "x86_64")]
+use nnz_device::simd::{same_type, x86};
+use nnz_device::thread_pool::{self, MAX_PARTS};
 use sparse_core::element::Stored;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -151,9 +151,9 @@ pub(crate) fn column_ranges<T: Stored>(
 }
 
 /// How many of some ids, which are sorted, are below a bound, which is an id. Of a row of the usual length without a branch that depends
-/// on them; in a loop for vectors ([`wide`](crate::simd::wide)) as vectors.
+/// on them; in a loop for vectors ([`wide`](nnz_device::simd::wide)) as vectors.
 #[inline(always)]
-pub(crate) fn below<I: ColumnId>(ids: &[I], bound: usize) -> usize {
+pub fn below<I: ColumnId>(ids: &[I], bound: usize) -> usize {
     /// So many are compared at a time.
     const TOGETHER: usize = 16;
     /// So many are compared faster than they are searched, a step of which is a branch that nothing foretells.

@@ -3,7 +3,7 @@
 //! A loop over steps of one row needs the derivative of a row's loss at once, the loss itself only in a sum that is reported. Where that has a
 //! logarithm, its terms show in the time of a short row; of many rows they are vectors.
 
-use crate::simd::wide;
+use nnz_device::simd::wide;
 use sparse_core::element::Float;
 
 /// What a row function gives of the loss of a row of one score.
@@ -40,7 +40,7 @@ impl<A: Float> RowLoss<A> for A {
 const TOGETHER: usize = 16;
 
 /// The losses of rows, to be summed up in `f64` in the order in which they come.
-pub(crate) struct Losses<A, L> {
+pub struct Losses<A, L> {
     waiting: [L; TOGETHER],
     n_waiting: usize,
     sum: f64,
@@ -49,13 +49,15 @@ pub(crate) struct Losses<A, L> {
 
 impl<A: Float, L: RowLoss<A>> Losses<A, L> {
     #[inline(always)]
-    pub(crate) fn new() -> Self {
+    /// No losses.
+    pub fn new() -> Self {
         let waiting = [L::default(); TOGETHER];
         Losses { waiting, n_waiting: 0, sum: 0.0, last: A::zero() }
     }
 
     #[inline(always)]
-    pub(crate) fn add(&mut self, loss: L) {
+    /// Adds the loss of a sample.
+    pub fn add(&mut self, loss: L) {
         if !L::LATER {
             self.last = loss.now();
             self.sum += self.last.as_f64();
@@ -89,7 +91,7 @@ impl<A: Float, L: RowLoss<A>> Losses<A, L> {
 
     /// The sum, and the last loss; 0 of none.
     #[inline(always)]
-    pub(crate) fn finish(mut self) -> (f64, f64) {
+    pub fn finish(mut self) -> (f64, f64) {
         if L::LATER {
             self.add_waiting();
         }

@@ -4,7 +4,7 @@
 //! listed once, in [`sparse_core::operators::scalar::FUNCTIONS`], with their value in `f64`. Most are methods of
 //! `num_traits::Float`; [`ScalarFunctions`] has the others.
 
-use crate::simd::same_type;
+use nnz_device::simd::same_type;
 use sparse_core::element::Float;
 use sparse_core::operators::special;
 use sparse_core::storage::ElementType;

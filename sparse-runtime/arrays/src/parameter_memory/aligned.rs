@@ -1,19 +1,18 @@
 //! Zeroed memory whose first element starts a cache line.
 
 #[cfg(target_os = "linux")]
-use crate::huge_pages::LARGE_PAGE;
-use crate::memory;
-use crate::prefetch::LINE;
+use nnz_device::huge_pages::LARGE_PAGE;
+use nnz_device::memory;
+use nnz_device::prefetch::LINE;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 /// A run of elements that starts at a multiple of 64 bytes, so that a row of 64 bytes is one cache
 /// line and not parts of two.
 ///
-/// Made from zero pages of the system, like a zeroed `Vec`: memory that nobody has written is not
-/// there yet. (An allocation with the alignment in its layout would be written with zeros.) On
-/// Linux a large run asks for [large pages](crate::huge_pages). What is written first in such a
-/// page makes all of its 2 MiB resident.
+/// Made from zero pages of the system, like a zeroed `Vec`: memory that nobody has written is not there yet. (An
+/// allocation with the alignment in its layout would be written with zeros.) On Linux a large run asks for
+/// [large pages](nnz_device::huge_pages). What is written first in such a page makes all of its 2 MiB resident.
 ///
 /// The memory may be shared with others, or be that of a mapped file: then it is copied before the
 /// first write, and clones share it.
@@ -21,7 +20,7 @@ use std::sync::Arc;
 /// Invariants: `start + len` elements lie in `memory`, which starts at a multiple of `T`'s
 /// alignment; `T` is a number, of which all bits zero are one, and all bits are a number.
 #[derive(Debug)]
-pub(crate) struct Aligned<T> {
+pub struct Aligned<T> {
     memory: Memory<T>,
     start: usize,
     len: usize,
@@ -51,7 +50,7 @@ impl<T: Copy + Default> Aligned<T> {
     /// # Panics
     ///
     /// If the memory cannot be addressed or had, as `Vec` does.
-    pub(crate) fn new(zero: T, len: usize) -> Self {
+    pub fn new(zero: T, len: usize) -> Self {
         #[cfg(target_os = "linux")]
         if let Some(run) = Aligned::on_pages(len, memmap2::Advice::HugePage) {
             return run;
@@ -64,7 +63,7 @@ impl<T: Copy + Default> Aligned<T> {
     /// # Panics
     ///
     /// As there.
-    pub(crate) fn on_small_pages(zero: T, len: usize) -> Self {
+    pub fn on_small_pages(zero: T, len: usize) -> Self {
         #[cfg(target_os = "linux")]
         if let Some(run) = Aligned::on_pages(len, memmap2::Advice::NoHugePage) {
             return run;
@@ -110,7 +109,7 @@ impl<T: Copy + Default> Aligned<T> {
     /// do in memory: past its end, at an address that is no multiple of their alignment, or on a
     /// machine that has its bytes the other way round.
     #[cfg(target_os = "linux")]
-    pub(crate) fn of_file(file: &Arc<memmap2::Mmap>, byte: usize, len: usize) -> Option<Self> {
+    pub fn of_file(file: &Arc<memmap2::Mmap>, byte: usize, len: usize) -> Option<Self> {
         let end = len.checked_mul(size_of::<T>())?.checked_add(byte)?;
         // The mapping starts at a page.
         let lies_well = byte.is_multiple_of(size_of::<T>()) && cfg!(target_endian = "little");
@@ -122,7 +121,7 @@ impl<T: Copy + Default> Aligned<T> {
     }
 
     /// The same elements, which clones share from now on. O(1).
-    pub(crate) fn into_shared(self) -> Self {
+    pub fn into_shared(self) -> Self {
         let memory = match self.memory {
             Memory::Own(owned) => Memory::Shared(Arc::new(owned)),
             shared => shared,

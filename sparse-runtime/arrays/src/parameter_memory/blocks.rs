@@ -9,24 +9,23 @@ use std::ops::Range;
 
 /// Where things lie in a row of blocks, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub struct Layout {
     /// Of the first state; the first weight is at 0.
-    pub(crate) states: usize,
+    pub states: usize,
     /// From one row to the next.
-    pub(crate) stride: usize,
+    pub stride: usize,
     /// The states of a row, in numbers.
-    pub(crate) n_states: usize,
-    /// Of the step up to which the row is settled, a `u32`; `None` where a row has no room for it
-    /// that would be left empty without.
-    pub(crate) last: Option<usize>,
+    pub n_states: usize,
+    /// Of the step up to which the row is settled, a `u32`; `None` where a row has no room for it that would be left empty without.
+    pub last: Option<usize>,
     /// Of the [slot](Layout::with_slots) of the row's sum, a `u32`.
-    pub(crate) slot: Option<usize>,
+    pub slot: Option<usize>,
 }
 
 impl Layout {
     /// Of rows of `row_size` weights `T` with `n_states` states `S`: one for each, or one for all.
     #[inline(always)]
-    pub(crate) const fn of<T, S>(row_size: usize, n_states: usize) -> Layout {
+    pub const fn of<T, S>(row_size: usize, n_states: usize) -> Layout {
         let states = (row_size * size_of::<T>()).next_multiple_of(align_of::<S>());
         let used = states + n_states * size_of::<S>();
         let stride = stride_of::<T, S>(used);
@@ -41,7 +40,7 @@ impl Layout {
     /// then the line of the cache that has the weight has that as well. Rows are larger by it, or
     /// it is where the last step would be, which such rows have elsewhere.
     #[inline(always)]
-    pub(crate) const fn with_slots<T, S>(row_size: usize, n_states: usize) -> Layout {
+    pub const fn with_slots<T, S>(row_size: usize, n_states: usize) -> Layout {
         let Layout { states, .. } = Layout::of::<T, S>(row_size, n_states);
         let slot = (states + n_states * size_of::<S>()).next_multiple_of(align_of::<u32>());
         let used = slot + size_of::<u32>();
@@ -67,7 +66,7 @@ const fn stride_of<T, S>(used: usize) -> usize {
 ///
 /// Invariant: `memory` has room for `n_rows` strides, rounded up.
 #[derive(Clone, Debug)]
-pub(crate) struct Blocks {
+pub struct Blocks {
     memory: Aligned<u64>,
     layout: Layout,
     owner: Owner,
@@ -79,16 +78,15 @@ pub(crate) struct Blocks {
 const MOST_SLOTS: u32 = 1 << 31;
 
 impl Blocks {
-    /// Zeros, of which nothing is mapped yet. The caller has seen that `n_rows` strides can be
-    /// addressed.
-    pub(super) fn new(n_rows: usize, layout: Layout, tenant: &Tenant) -> Self {
+    /// Zeros, of which nothing is mapped yet. The caller has seen that `n_rows` strides can be addressed.
+    pub fn new(n_rows: usize, layout: Layout, tenant: &Tenant) -> Self {
         let bytes = n_rows.saturating_mul(layout.stride);
         let memory = Aligned::new(0u64, bytes.div_ceil(size_of::<u64>()));
         Blocks { memory, layout, owner: tenant.as_owner(), next_slot: 1 }
     }
 
     /// The same rows in another layout, of as many states or of none. O(rows written).
-    pub(super) fn in_layout(&self, n_rows: usize, layout: Layout, tenant: &Tenant) -> Self {
+    pub fn in_layout(&self, n_rows: usize, layout: Layout, tenant: &Tenant) -> Self {
         let mut blocks = Blocks::new(n_rows, layout, tenant);
         let (from, to) = (self.layout, layout);
         // The last step or the slot lies behind what both have: what it says in one means nothing
@@ -108,9 +106,8 @@ impl Blocks {
         blocks
     }
 
-    /// Slots for `count` rows that no row has yet: the first of them. O(1), but once in so many
-    /// slots that it counts for nothing.
-    pub(super) fn take_slots(&mut self, n_rows: usize, count: u32) -> u32 {
+    /// Slots for `count` rows that no row has yet: the first of them. O(1), but once in so many slots that it counts for nothing.
+    pub fn take_slots(&mut self, n_rows: usize, count: u32) -> u32 {
         if MOST_SLOTS - self.next_slot < count {
             self.set_back_slots(n_rows);
         }
@@ -134,21 +131,21 @@ impl Blocks {
     }
 
     #[inline(always)]
-    pub(super) fn belong_to(&self, tenant: &Tenant) -> bool {
+    pub fn belong_to(&self, tenant: &Tenant) -> bool {
         self.owner.is(tenant)
     }
 
     /// False once the updater and its copies are gone.
-    pub(super) fn are_wanted(&self) -> bool {
+    pub fn are_wanted(&self) -> bool {
         self.owner.is_there()
     }
 
-    pub(super) fn layout(&self) -> Layout {
+    pub fn layout(&self) -> Layout {
         self.layout
     }
 
     #[inline(always)]
-    pub(super) fn as_mut_ptr(&mut self) -> *mut u8 {
+    pub fn as_mut_ptr(&mut self) -> *mut u8 {
         self.memory.as_mut_ptr().cast()
     }
 
@@ -165,7 +162,7 @@ impl Blocks {
     }
 
     /// The weights of a row, to be written.
-    pub(super) fn row_mut<T: Copy>(&mut self, row: usize, row_size: usize) -> &mut [T] {
+    pub fn row_mut<T: Copy>(&mut self, row: usize, row_size: usize) -> &mut [T] {
         self.part_mut(row * self.layout.stride, row_size)
     }
 
@@ -175,28 +172,28 @@ impl Blocks {
     ///
     /// If there is no such row.
     #[inline]
-    pub(super) fn states_mut<S: Copy>(&mut self, row: usize) -> &mut [S] {
+    pub fn states_mut<S: Copy>(&mut self, row: usize) -> &mut [S] {
         self.part_mut(row * self.layout.stride + self.layout.states, self.layout.n_states)
     }
 
     /// The states of all rows.
-    pub(crate) fn all_states_mut<S: Copy>(&mut self) -> StatesMut<'_, S> {
+    pub fn all_states_mut<S: Copy>(&mut self) -> StatesMut<'_, S> {
         StatesMut { memory: &mut self.memory, layout: self.layout, of: PhantomData }
     }
 
     /// The states of a row.
-    pub(super) fn states<S: Copy>(&self, row: usize) -> &[S] {
+    pub fn states<S: Copy>(&self, row: usize) -> &[S] {
         self.part(row * self.layout.stride + self.layout.states, self.layout.n_states)
     }
 
     /// Up to which step a row is settled, where blocks have [room](Layout::last) for it.
-    pub(super) fn last(&self, row: usize) -> Option<u32> {
+    pub fn last(&self, row: usize) -> Option<u32> {
         let offset = self.layout.last?;
         self.part(row * self.layout.stride + offset, 1).first().copied()
     }
 
     /// The same, to be written.
-    pub(super) fn last_mut(&mut self, row: usize) -> Option<&mut u32> {
+    pub fn last_mut(&mut self, row: usize) -> Option<&mut u32> {
         let offset = self.layout.last?;
         self.part_mut(row * self.layout.stride + offset, 1).first_mut()
     }
@@ -228,7 +225,7 @@ fn part_mut<V: Copy>(memory: &mut [u64], start: usize, len: usize) -> &mut [V] {
 }
 
 /// The states of rows, to be written: for loops over many, which ask once where they lie.
-pub(crate) struct StatesMut<'a, S> {
+pub struct StatesMut<'a, S> {
     memory: &'a mut [u64],
     layout: Layout,
     of: PhantomData<S>,
@@ -237,7 +234,7 @@ pub(crate) struct StatesMut<'a, S> {
 impl<S: Copy> StatesMut<'_, S> {
     /// The same where rows lie so, and the compiler may know how; as they are where not.
     #[inline(always)]
-    pub(crate) fn known_to_lie(self, layout: Layout) -> Result<Self, Self> {
+    pub fn known_to_lie(self, layout: Layout) -> Result<Self, Self> {
         match self.layout == layout {
             true => Ok(StatesMut { layout, ..self }),
             false => Err(self),
@@ -250,7 +247,7 @@ impl<S: Copy> StatesMut<'_, S> {
     ///
     /// If there is no such row.
     #[inline(always)]
-    pub(crate) fn row(&mut self, row: usize) -> &mut [S] {
+    pub fn row(&mut self, row: usize) -> &mut [S] {
         let start = row * self.layout.stride + self.layout.states;
         part_mut(self.memory, start, self.layout.n_states)
     }

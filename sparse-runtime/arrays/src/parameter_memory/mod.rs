@@ -9,10 +9,10 @@ mod zeros;
 
 pub use zeros::Norms;
 
-pub(crate) use aligned::Aligned;
-pub(crate) use blocks::{Layout, StatesMut};
-pub(crate) use runs_in_use::{RecordId, Recorder, Run};
-pub(crate) use tenant::{Owner, Tenant};
+pub use aligned::Aligned;
+pub use blocks::{Layout, StatesMut};
+pub use runs_in_use::{RecordId, Recorder, Run};
+pub use tenant::{Owner, Tenant};
 
 use blocks::Blocks;
 use runs_in_use::RunsInUse;
@@ -96,7 +96,7 @@ impl<T: Element> Table<T> {
     /// # Panics
     ///
     /// As there.
-    pub(crate) fn zeros_on_small_pages(n_rows: usize, row_size: usize) -> Self {
+    pub fn zeros_on_small_pages(n_rows: usize, row_size: usize) -> Self {
         let values = Aligned::on_small_pages(T::default(), n_rows.saturating_mul(row_size));
         Table { n_rows, values: values.into(), ..Table::zeros(0, row_size) }
     }
@@ -115,7 +115,7 @@ impl<T: Element> Table<T> {
     }
 
     /// A table of values, as many as `n_rows · row_size`.
-    pub(crate) fn of_run(n_rows: usize, row_size: usize, values: Aligned<T>) -> Self {
+    pub fn of_run(n_rows: usize, row_size: usize, values: Aligned<T>) -> Self {
         debug_assert_eq!(values.len(), n_rows * row_size);
         let mut table = Table::zeros(0, row_size);
         (table.n_rows, table.values, table.written) = (n_rows, values.into(), Written::Freely);
@@ -125,7 +125,7 @@ impl<T: Element> Table<T> {
 
     /// The weights alone, in memory that clones share until one of them is written. States are left
     /// behind. O(1), after a step that wrote blocks O(values).
-    pub(crate) fn take_shared(&mut self) -> Self {
+    pub fn take_shared(&mut self) -> Self {
         self.values();
         let values = self.values.take().unwrap_or_else(|| Aligned::new(T::default(), 0));
         let mut shared = Table::of_run(self.n_rows, self.row_size, values.into_shared());
@@ -174,7 +174,7 @@ impl<T: Element> Table<T> {
 
     /// [`values_mut`](Self::values_mut), for an updater to write, which adds the rows to a record.
     #[inline(always)]
-    pub(crate) fn values_mut_by(&mut self, tenant: &Tenant, recorder: Recorder) -> &mut [T] {
+    pub fn values_mut_by(&mut self, tenant: &Tenant, recorder: Recorder) -> &mut [T] {
         self.note_writer(tenant);
         self.runs_in_use.note_write(recorder);
         self.newest_values()
@@ -189,12 +189,12 @@ impl<T: Element> Table<T> {
 
     /// The token of this table and its copies.
     #[inline(always)]
-    pub(crate) fn identity(&self) -> &Tenant {
+    pub fn identity(&self) -> &Tenant {
         &self.identity
     }
 
     /// True if all rows are zero except those that this updater has written.
-    pub(crate) fn is_zero_but_for(&self, tenant: &Tenant) -> bool {
+    pub fn is_zero_but_for(&self, tenant: &Tenant) -> bool {
         match &self.written {
             Written::Nobody => true,
             Written::By(writer) => writer.is(tenant),
@@ -202,9 +202,9 @@ impl<T: Element> Table<T> {
         }
     }
 
-    /// Takes what a record has, as ascending runs: then norms cost what these rows do, until the
-    /// next write. Nothing where rows were written that the record does not have. O(runs).
-    pub(crate) fn set_recorded(&mut self, recorder: Recorder, recorded: impl Iterator<Item = Run>) {
+    /// Takes what a record has, as ascending runs: then norms cost what these rows do, until the next write. Nothing where
+    /// rows were written that the record does not have. O(runs).
+    pub fn set_recorded(&mut self, recorder: Recorder, recorded: impl Iterator<Item = Run>) {
         self.runs_in_use.set_recorded(recorder, self.n_rows, recorded);
     }
 
@@ -271,7 +271,7 @@ impl<T: Element> Table<T> {
     /// by the tenant, which adds the rows to a record. O(1), after a change of form or tenant
     /// O(values).
     #[inline(always)]
-    pub(crate) fn blocks<S: Copy>(
+    pub fn blocks<S: Copy>(
         &mut self,
         tenant: &Tenant,
         recorder: Recorder,
@@ -285,7 +285,7 @@ impl<T: Element> Table<T> {
     /// Gives the rows the form of [`blocks`](Self::blocks), with the same weights. O(1), after a
     /// change of form or tenant O(values).
     #[inline(always)]
-    pub(crate) fn turn_into_blocks<S: Copy>(&mut self, tenant: &Tenant, n_states: usize) {
+    pub fn turn_into_blocks<S: Copy>(&mut self, tenant: &Tenant, n_states: usize) {
         if !self.are_blocks_of(tenant, n_states, false) {
             self.make_blocks(Layout::of::<T, S>(self.row_size, n_states), tenant);
         }
@@ -293,7 +293,7 @@ impl<T: Element> Table<T> {
 
     /// The same with a slot a row, and the first of `count` slots that no row has, fewer than 2³¹.
     #[inline(always)]
-    pub(crate) fn blocks_with_slots<S: Copy>(
+    pub fn blocks_with_slots<S: Copy>(
         &mut self,
         tenant: &Tenant,
         recorder: Recorder,
@@ -326,7 +326,7 @@ impl<T: Element> Table<T> {
     /// Whether a tenant's blocks have slots, and the newest weights, so that they are there at
     /// once.
     #[inline(always)]
-    pub(crate) fn has_newest_slots(&self, tenant: &Tenant) -> bool {
+    pub fn has_newest_slots(&self, tenant: &Tenant) -> bool {
         let are_those =
             |blocks: &Blocks| blocks.belong_to(tenant) && blocks.layout().slot.is_some();
         self.blocks_count && self.blocks.as_ref().is_some_and(are_those)
@@ -334,7 +334,7 @@ impl<T: Element> Table<T> {
 
     /// Whether a tenant's blocks have slots.
     #[inline(always)]
-    pub(crate) fn has_slots(&self, tenant: &Tenant) -> bool {
+    pub fn has_slots(&self, tenant: &Tenant) -> bool {
         self.blocks_of(tenant).is_some_and(|blocks| blocks.layout().slot.is_some())
     }
 
@@ -343,12 +343,7 @@ impl<T: Element> Table<T> {
     /// entries as there are rows, and where it costs nothing, or not again. Then it allocates
     /// nothing, if not at the first batch.
     #[inline(always)]
-    pub(crate) fn slots_pay<S: Copy>(
-        &mut self,
-        tenant: &Tenant,
-        n_states: usize,
-        entries: usize,
-    ) -> bool {
+    pub fn slots_pay<S: Copy>(&mut self, tenant: &Tenant, n_states: usize, entries: usize) -> bool {
         self.entries = self.entries.saturating_add(entries);
         self.has_newest_slots(tenant) || self.change_pays::<S>(tenant, n_states)
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Names a record of the rows that an updater writes, for as long as the record grows. A clone is
 /// another record: the rows that are added to one are not in the other.
 #[derive(Debug)]
-pub(crate) struct RecordId(u64);
+pub struct RecordId(u64);
 
 impl Default for RecordId {
     fn default() -> Self {
@@ -24,27 +24,27 @@ impl Clone for RecordId {
 
 impl RecordId {
     #[inline(always)]
-    pub(crate) fn as_recorder(&self) -> Recorder {
+    pub fn as_recorder(&self) -> Recorder {
         Recorder(self.0)
     }
 }
 
 /// The record to which each row is added whose weights are written while they are lent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Recorder(u64);
+pub struct Recorder(u64);
 
 impl Recorder {
     /// Rows are written that no record has.
-    pub(crate) const NONE: Recorder = Recorder(0);
+    pub const NONE: Recorder = Recorder(0);
 }
 
 /// Rows of one run of [`ROWS_PER_RUN`] that may not be zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
+pub struct Run {
     /// The number of the run.
-    pub(crate) run: usize,
+    pub run: usize,
     /// A bit for each of its rows, the first one lowest.
-    pub(crate) rows: u64,
+    pub rows: u64,
 }
 
 const _: () = assert!(ROWS_PER_RUN == u64::BITS as usize);
@@ -125,9 +125,9 @@ impl RunsInUse {
         };
     }
 
-    /// Takes what a record has, as ascending runs, where it has all rows that were written since
-    /// they were known. O(runs).
-    pub(super) fn set_recorded(
+    /// Takes what a record has, as ascending runs, where it has all rows that were written since they
+    /// were known. O(runs).
+    pub fn set_recorded(
         &mut self,
         recorder: Recorder,
         n_rows: usize,

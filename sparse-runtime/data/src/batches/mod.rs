@@ -10,13 +10,14 @@ use super::order::append_shuffled;
 use super::source::{Batch, Batches, DataSource};
 use super::{BatchOptions, DataError, Dataset, LastBatch, Order, Position, fingerprint};
 use crate::error::Result;
-use crate::formats::{
-    CsrArrays, CsrView, DenseView, DividedEntries, GatheredBounds, IdsView, Shape, with_ids,
+use nnz_arrays::formats::{
+    CsrArrays, CsrView, DenseView, DividedEntries, GatheredBounds, IdsView, Shape,
 };
-use crate::linear::{AHEAD, DATA_AHEAD};
-use crate::model::{BatchSource, InputInfo};
-use crate::prefetch::{prefetch, prefetch_lone_runs};
-use crate::with_column_ids;
+use nnz_arrays::with_column_ids;
+use nnz_arrays::with_ids;
+use nnz_device::prefetch::{AHEAD, DATA_AHEAD};
+use nnz_device::prefetch::{prefetch, prefetch_lone_runs};
+use nnz_step::model::{BatchSource, InputInfo};
 use sparse_core::element::{Element, Float, Stored, Unit};
 use sparse_core::storage::ElementType;
 
@@ -373,7 +374,7 @@ impl<'s, V: Stored> CsrColumn<'s, V> {
 
     /// The samples of a batch, and the sample that is read after it.
     #[inline(always)]
-    fn rows(&self, rows: Rows<'_>, upcoming: Option<usize>) -> Result<CsrView<'_, V>> {
+    fn rows(&self, rows: Rows<'_>, upcoming: Option<usize>) -> nnz_step::Result<CsrView<'_, V>> {
         let arrays: CsrArrays<'_, V> = self.all;
         let all = arrays.view();
         let Rows::Run { first, len } = rows else {
@@ -457,7 +458,7 @@ impl<'b, T: Float> BatchSource<'b, T> for DatasetBatch<'b, T> {
     }
 
     #[inline(always)]
-    fn csr(&self, index: usize) -> Result<CsrView<'b, T>> {
+    fn csr(&self, index: usize) -> nnz_step::Result<CsrView<'b, T>> {
         match self.columns.get(index) {
             Some(BatchColumn::Csr(column)) => column.rows(self.rows, self.upcoming),
             Some(BatchColumn::Ignored(..)) => Ok(CsrView::default()),
@@ -466,7 +467,7 @@ impl<'b, T: Float> BatchSource<'b, T> for DatasetBatch<'b, T> {
     }
 
     #[inline(always)]
-    fn unit(&self, index: usize) -> Result<CsrView<'b, Unit>> {
+    fn unit(&self, index: usize) -> nnz_step::Result<CsrView<'b, Unit>> {
         match self.columns.get(index) {
             Some(BatchColumn::Unit(column)) => column.rows(self.rows, self.upcoming),
             Some(BatchColumn::Ignored(..)) => Ok(CsrView::default()),
@@ -475,7 +476,7 @@ impl<'b, T: Float> BatchSource<'b, T> for DatasetBatch<'b, T> {
     }
 
     #[inline(always)]
-    fn dense(&self, index: usize) -> Result<DenseView<'b, T>> {
+    fn dense(&self, index: usize) -> nnz_step::Result<DenseView<'b, T>> {
         match self.columns.get(index) {
             Some(BatchColumn::Dense(column)) => Ok(column.rows(self.rows)),
             Some(BatchColumn::Ignored(shape, _)) => Ok(DenseView::new(*shape, &[])?),
@@ -484,7 +485,7 @@ impl<'b, T: Float> BatchSource<'b, T> for DatasetBatch<'b, T> {
     }
 
     #[inline]
-    fn ids(&self, index: usize) -> Result<IdsView<'b>> {
+    fn ids(&self, index: usize) -> nnz_step::Result<IdsView<'b>> {
         match self.columns.get(index) {
             Some(BatchColumn::Ids(column)) => {
                 Ok(with_ids!(IdsColumn, column, |ids| ids.rows(self.rows).into()))

@@ -1,7 +1,7 @@
 use super::*;
-use crate::data::Labels;
-use crate::formats::{Csr, Dense};
-use crate::model::{Extent, InputRole, LabelKind};
+use crate::Labels;
+use nnz_arrays::formats::{Csr, Dense};
+use nnz_step::model::{Extent, InputRole, LabelKind};
 use proptest::prelude::*;
 use sparse_core::storage::{ElementType, Storage};
 

@@ -1,11 +1,11 @@
 //! Arrays as little-endian bytes.
 
 use super::super::ColumnValues;
-use crate::formats::{
+use nnz_arrays::bytes::{decode, encode};
+use nnz_arrays::formats::{
     ColumnIds, ColumnIdsView, Csr, CsrParts, Dense, FormatError, Ids, IdsView, Shape,
 };
-use crate::memory;
-use crate::training::checkpoint::bytes::{decode, encode};
+use nnz_device::memory;
 use serde::{Deserialize, Serialize};
 use sparse_core::element::{Float, Stored, Unit};
 use std::io::{self, Read, Write};

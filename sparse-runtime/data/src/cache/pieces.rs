@@ -1,6 +1,6 @@
 //! Bytes in pieces, each with its length and checksum.
 
-use crate::data::hashing::xxh64;
+use crate::hashing::xxh64;
 use std::io::{self, Read, Write};
 
 /// The largest number of bytes of a piece.

@@ -1,6 +1,6 @@
 use super::super::{OnError, Ratings, TextReader, libsvm};
 use super::*;
-use crate::formats::{Csr, Dense};
+use nnz_arrays::formats::{Csr, Dense};
 use std::cell::Cell;
 use std::path::PathBuf;
 
@@ -32,7 +32,7 @@ fn data() -> Dataset<f64> {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 fn a_file_that_does_not_fit_in_memory_is_an_error_with_its_bytes() {
-    use crate::memory::limited::{is_own, with_bytes};
+    use nnz_device::memory::limited::{is_own, with_bytes};
     if !is_own("data::cache::tests::a_file_that_does_not_fit_in_memory_is_an_error_with_its_bytes")
     {
         return;
@@ -163,7 +163,7 @@ fn a_cache_is_made_again_when_its_sources_change() {
     let cached = || {
         Dataset::cached(&path, [&source], way.get(), || {
             calls.set(calls.get() + 1);
-            crate::data::libsvm::read(&source, crate::data::libsvm::IndexBase::One)
+            crate::libsvm::read(&source, crate::libsvm::IndexBase::One)
         })
     };
     assert!(matches!(cached(), Err(ReadError::Io { .. })));

@@ -2,9 +2,9 @@
 
 use super::weights::check_weights;
 use super::{Classes, Column, ColumnName, ColumnValues, DataError, IdMap, ReadReport, WEIGHT};
-use crate::formats::{Csr, Dense, FormatError};
-use crate::kernels::TooManyThreads;
-use crate::model::InputRole;
+use nnz_arrays::formats::{Csr, Dense, FormatError};
+use nnz_arrays::kernels::TooManyThreads;
+use nnz_step::model::InputRole;
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use std::fmt;
@@ -284,7 +284,7 @@ impl<T: Float> Dataset<T> {
     /// two threads together read half as much. The bits of the step are the same. It takes the
     /// memory of the inputs once more, and a pass over them. It pays for some epochs of large
     /// batches, of at least 512 samples, on several threads
-    /// ([`Trainer::parallel`](crate::training::Trainer::parallel)).
+    /// ([`Trainer::parallel`](nnz_train::training::Trainer::parallel)).
     ///
     /// Call it last: methods that make other data of these drop the copy. O(nnz) on each thread; at
     /// most 32 of them.
@@ -292,7 +292,7 @@ impl<T: Float> Dataset<T> {
     /// # Errors
     ///
     /// [`DataError::Format`] if there is not enough memory, or for more threads than
-    /// [`MAX_THREADS`](crate::kernels::MAX_THREADS).
+    /// [`MAX_THREADS`](nnz_arrays::kernels::MAX_THREADS).
     ///
     /// ```
     /// use sparse_runtime::data::synthetic;

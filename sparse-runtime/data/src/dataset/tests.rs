@@ -1,5 +1,5 @@
 use super::*;
-use crate::formats::Ids;
+use nnz_arrays::formats::Ids;
 
 #[test]
 fn columns_have_the_same_rows() {

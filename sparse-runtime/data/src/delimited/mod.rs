@@ -7,7 +7,7 @@ mod tests;
 
 use super::text::{ColumnKind, ColumnLayout, RowFormat, WholeFormat, sealed::Sealed};
 use super::{DataError, Hashing};
-use crate::model::InputRole;
+use nnz_step::model::InputRole;
 use parse::Parser;
 pub use scale::NumberScale;
 use sparse_core::element::Float;

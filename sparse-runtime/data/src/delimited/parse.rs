@@ -5,7 +5,7 @@ use super::super::read_error::Fault;
 use super::super::text::{Chunk, Lines, RowParser, check_text};
 use super::super::{Excerpt, Hashing, Problem};
 use super::{Delimited, Kind, Numbers};
-use crate::data::hashing::xxh64;
+use crate::hashing::xxh64;
 use sparse_core::element::Float;
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -277,7 +277,7 @@ fn optional<T: Float>(text: &[u8]) -> Result<Option<T>, &'static str> {
     }
     match number::<T>(text) {
         Ok((value, [])) => Ok(Some(value)),
-        Err(crate::data::number::NotANumber::NotFinite) => Err("a finite number"),
+        Err(crate::number::NotANumber::NotFinite) => Err("a finite number"),
         _ => Err("a number"),
     }
 }

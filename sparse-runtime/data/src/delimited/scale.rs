@@ -2,9 +2,9 @@
 
 use super::parse::Parser;
 use super::{Delimited, Kind, Numbers};
-use crate::data::blocks::{BLOCK_BYTES, Blocks, open};
-use crate::data::text::{BYTE_ORDER_MARK, Lines, RowParser, count_lines, place_in};
-use crate::data::{DataError, ReadError};
+use crate::blocks::{BLOCK_BYTES, Blocks, open};
+use crate::text::{BYTE_ORDER_MARK, Lines, RowParser, count_lines, place_in};
+use crate::{DataError, ReadError};
 use std::path::Path;
 
 /// The scale of a numeric column: the data holds `(number - mean) / deviation`.

@@ -1,6 +1,6 @@
 use super::*;
-use crate::data::{ColumnValues, Dataset, OnError, ReadError, TextReader};
-use crate::formats::Ids;
+use crate::{ColumnValues, Dataset, OnError, ReadError, TextReader};
+use nnz_arrays::formats::Ids;
 
 fn small() -> Delimited {
     Delimited::csv(Hashing::new(20).unwrap())

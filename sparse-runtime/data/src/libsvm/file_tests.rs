@@ -1,7 +1,7 @@
 use super::tests::parse;
 use super::{IndexBase, Reader, read, write};
-use crate::data::{Dataset, ReadError};
-use crate::formats::Csr;
+use crate::{Dataset, ReadError};
+use nnz_arrays::formats::Csr;
 use std::path::PathBuf;
 
 /// A folder of this test's own.

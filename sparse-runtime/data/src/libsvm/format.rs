@@ -6,7 +6,7 @@ use super::super::text::{
 };
 use super::parse::{Rows, Rules};
 use super::{IndexBase, Reader};
-use crate::model::InputRole;
+use nnz_step::model::InputRole;
 use sparse_core::element::Float;
 
 impl<T: Float> Sealed for Reader<T> {}

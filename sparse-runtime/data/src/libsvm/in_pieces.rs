@@ -7,7 +7,7 @@ use super::super::read_error::Fault;
 use super::IndexBase;
 use super::parse::Rows;
 use super::room::{Pages, Room, Taken};
-use crate::thread_pool::{self, wait_a_little};
+use nnz_device::thread_pool::{self, wait_a_little};
 use sparse_core::element::Float;
 use std::array;
 use std::ops::Range;
@@ -234,7 +234,7 @@ impl<T: Float> Reading<T> {
 mod tests {
     use super::super::parse::Rules;
     use super::*;
-    use crate::formats::ColumnIds;
+    use nnz_arrays::formats::ColumnIds;
 
     const RULES: Rules = Rules { base: IndexBase::One, n_features: None };
 

@@ -11,10 +11,10 @@ use super::super::{Excerpt, Problem};
 use super::IndexBase;
 use super::room::Taken;
 use super::usual::usual_entries;
-use crate::formats::ColumnIds;
-use crate::huge_pages::reserve_large;
-use crate::memory::make_room;
-use crate::simd;
+use nnz_arrays::formats::ColumnIds;
+use nnz_device::huge_pages::reserve_large;
+use nnz_device::memory::make_room;
+use nnz_device::simd;
 use sparse_core::element::Float;
 
 /// The settings for the text.

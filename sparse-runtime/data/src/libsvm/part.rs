@@ -42,10 +42,7 @@ fn line_after(file: &mut (impl BufRead + Seek), position: u64, len: u64) -> io::
 }
 
 /// The line ends before `position`.
-pub(in crate::data) fn lines_before(
-    file: &mut (impl BufRead + Seek),
-    position: u64,
-) -> io::Result<u64> {
+pub(crate) fn lines_before(file: &mut (impl BufRead + Seek), position: u64) -> io::Result<u64> {
     file.seek(SeekFrom::Start(0))?;
     let mut before = file.take(position);
     let mut lines = 0;

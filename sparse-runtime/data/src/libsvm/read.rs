@@ -7,10 +7,10 @@ use super::super::{Dataset, OnError, Place, ReadError, ReadReport};
 use super::in_pieces::{Found, Reading, lines_of_piece, n_pieces, read_pieces};
 use super::parse::{Rows, Rules};
 use super::part::{Part, lines_before};
-use crate::data::Problem;
-use crate::formats::{ColumnIds, Csr};
-use crate::kernels::Parallel;
-use crate::thread_pool::MAX_PARTS;
+use crate::Problem;
+use nnz_arrays::formats::{ColumnIds, Csr};
+use nnz_arrays::kernels::Parallel;
+use nnz_device::thread_pool::MAX_PARTS;
 use sparse_core::element::Float;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
@@ -119,7 +119,7 @@ impl<T: Float> Reader<T> {
 
     /// The number of threads that may parse; 1 by default, and at most 32 are used. Neither the
     /// result nor the reported fault depends on it. Reading refuses more than
-    /// [`MAX_THREADS`](crate::kernels::MAX_THREADS).
+    /// [`MAX_THREADS`](nnz_arrays::kernels::MAX_THREADS).
     #[must_use]
     pub fn parallel(mut self, parallel: Parallel) -> Self {
         self.parallel = parallel;

@@ -1,8 +1,8 @@
 //! Uninitialised output behind the samples read so far, which several threads divide and fill.
 
 use super::parse::{Rows, widened};
-use crate::formats::ColumnIds;
-use crate::huge_pages::{LARGE_PAGE, map};
+use nnz_arrays::formats::ColumnIds;
+use nnz_device::huge_pages::{LARGE_PAGE, map};
 use sparse_core::element::Float;
 use std::mem::MaybeUninit;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 use super::{IndexBase, Reader, write_to};
-use crate::data::{ColumnValues, Dataset, OnError, Place, Problem, ReadError};
-use crate::formats::ColumnIdsView;
-use crate::kernels::Parallel;
+use crate::{ColumnValues, Dataset, OnError, Place, Problem, ReadError};
+use nnz_arrays::formats::ColumnIdsView;
+use nnz_arrays::kernels::Parallel;
 use proptest::prelude::*;
 use sparse_core::element::Float;
 

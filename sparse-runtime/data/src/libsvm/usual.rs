@@ -4,7 +4,7 @@
 use super::super::number::{SHORT_DECIMAL, digits_before_colon, number, short_decimal};
 use super::super::text::ends_here;
 #[cfg(target_arch = "x86_64")]
-use crate::simd::x86;
+use nnz_device::simd::x86;
 use sparse_core::element::Float;
 use std::mem::MaybeUninit;
 

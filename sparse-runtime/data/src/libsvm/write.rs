@@ -1,9 +1,9 @@
 //! Writing a dataset as LibSVM text.
 
-use crate::data::number::write_number;
-use crate::data::text_file::write_text;
-use crate::data::{ColumnValues, DataError, Dataset, ReadError};
-use crate::formats::{Csr, Dense, IdsView};
+use crate::number::write_number;
+use crate::text_file::write_text;
+use crate::{ColumnValues, DataError, Dataset, ReadError};
+use nnz_arrays::formats::{Csr, Dense, IdsView};
 use sparse_core::element::{Float, Stored, Unit};
 use std::io::{self, Write};
 use std::path::Path;
@@ -103,7 +103,7 @@ fn rows_of<T: Float>(dataset: &Dataset<T>) -> Result<Rows<'_, T>, DataError> {
 }
 
 /// Refuses entries that a reader would refuse; the dataset has checked its labels.
-pub(in crate::data) fn check_entries<V: Stored>(
+pub(in crate) fn check_entries<V: Stored>(
     features: &Csr<V>,
     number: impl Fn(V) -> f64,
 ) -> Result<(), DataError> {

@@ -4,9 +4,9 @@
 mod npy;
 
 use super::ReadError;
-use crate::formats::{ColumnIds, Csr, Dense, FormatError, Ids, MAX_RANK};
-use crate::memory::is_there_for;
 use ndarray_npy::ReadableElement;
+use nnz_arrays::formats::{ColumnIds, Csr, Dense, FormatError, Ids, MAX_RANK};
+use nnz_device::memory::is_there_for;
 use npy::{Npy, Refusal};
 use sparse_core::element::{Float, Id};
 use std::fs::File;

@@ -4,9 +4,9 @@
 //! unknown to that crate, and it would reserve the memory that a damaged header asks for, however
 //! much that is.
 
-use crate::memory::is_there_for;
 use ndarray::Array1;
 use ndarray_npy::{ReadNpyExt, ReadableElement};
+use nnz_device::memory::is_there_for;
 use std::io::{self, Read};
 
 /// The most bytes before the elements: magic, version, a length of 16 bits, and as long a header.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::formats::ColumnIdsView;
+use nnz_arrays::formats::ColumnIdsView;
 use proptest::prelude::*;
 use std::io::{Cursor, Write};
 use std::path::PathBuf;

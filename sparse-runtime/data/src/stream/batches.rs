@@ -9,9 +9,10 @@ use super::feed::LabelCheck;
 use super::open::StreamedDataset;
 use super::pool::{Event, Pools, UNKNOWN};
 use crate::error::Result;
-use crate::formats::{CsrView, DenseView, IdsView, Shape, with_ids};
-use crate::linear::AHEAD;
-use crate::model::{BatchSource, InputInfo, InputRole};
+use nnz_arrays::formats::{CsrView, DenseView, IdsView, Shape};
+use nnz_arrays::with_ids;
+use nnz_device::prefetch::AHEAD;
+use nnz_step::model::{BatchSource, InputInfo, InputRole};
 use sparse_core::element::Float;
 use sparse_core::storage::ElementType;
 use std::sync::Arc;
@@ -238,7 +239,7 @@ impl<'b, T: Float> BatchSource<'b, T> for StreamBatch<'b, T> {
     }
 
     #[inline]
-    fn csr(&self, index: usize) -> Result<CsrView<'b, T>> {
+    fn csr(&self, index: usize) -> nnz_step::Result<CsrView<'b, T>> {
         match self.columns.get(index) {
             Some(Binding::Column(column, _)) => match &self.rows[*column] {
                 ColumnValues::Csr(csr) => {
@@ -258,7 +259,7 @@ impl<'b, T: Float> BatchSource<'b, T> for StreamBatch<'b, T> {
     }
 
     #[inline]
-    fn dense(&self, index: usize) -> Result<DenseView<'b, T>> {
+    fn dense(&self, index: usize) -> nnz_step::Result<DenseView<'b, T>> {
         match self.columns.get(index) {
             Some(Binding::Column(column, shape)) => match &self.rows[*column] {
                 ColumnValues::Dense(dense) => {
@@ -276,7 +277,7 @@ impl<'b, T: Float> BatchSource<'b, T> for StreamBatch<'b, T> {
     }
 
     #[inline]
-    fn ids(&self, index: usize) -> Result<IdsView<'b>> {
+    fn ids(&self, index: usize) -> nnz_step::Result<IdsView<'b>> {
         match self.columns.get(index) {
             Some(Binding::Column(column, shape)) => match &self.rows[*column] {
                 ColumnValues::Ids(ids) => {

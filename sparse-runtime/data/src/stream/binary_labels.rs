@@ -9,7 +9,7 @@ use super::super::text::Chunk;
 use super::super::{Place, Problem, ReadError};
 use super::feed::{Feed, LabelCheck, Purpose};
 use super::{Known, Source};
-use crate::model::LabelKind;
+use nnz_step::model::LabelKind;
 use sparse_core::element::Float;
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use std::io::{Read, Seek, SeekFrom};
 
 /// A part that can be read without earlier text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::data) enum Unit {
+pub(crate) enum Unit {
     /// The lines that begin in a run of bytes.
     Lines { file: usize, start: u64, end: u64 },
     /// A whole compressed file, in blocks.

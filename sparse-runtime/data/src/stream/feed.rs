@@ -11,7 +11,7 @@ use super::binary_labels::{Written, written};
 use super::blocks::{BlockFault, Unit, read_lines};
 use super::kept::KeptUnit;
 use super::{Source, lost_thread, spawn};
-use crate::model::LabelKind;
+use nnz_step::model::LabelKind;
 use sparse_core::element::Float;
 use std::fs::File;
 use std::io::BufReader;

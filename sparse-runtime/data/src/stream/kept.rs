@@ -2,16 +2,16 @@
 //! of the text.
 //!
 //! The file has no name, so no other process reads or changes it, and nothing is left of it after
-//! any end of the process. It is not a cache of the [kind](crate::data::cache) that outlives a
+//! any end of the process. It is not a cache of the [kind](crate::cache) that outlives a
 //! process: it need not record its sources.
 
 use super::super::blocks::io_error;
 use super::super::text::{Chunk, ChunkColumn};
 use super::super::{Place, Problem, ReadError};
 use super::feed::{LabelCheck, Parsed};
-use crate::atomic_write::new_private_file;
-use crate::formats::ColumnIds;
-use crate::training::checkpoint::bytes::{append, append_values};
+use nnz_arrays::bytes::{append, append_values};
+use nnz_arrays::formats::ColumnIds;
+use nnz_device::atomic_write::new_private_file;
 use sparse_core::element::Float;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};

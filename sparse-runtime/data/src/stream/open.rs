@@ -12,8 +12,8 @@ use super::feed::{Feed, Purpose};
 use super::kept::Kept;
 use super::labels::{SeenLabels, add_rows, of_no_rows};
 use super::{AnyFormat, Known, MIN_BUFFER, Sizes, Source, SourceFile};
-use crate::kernels::Parallel;
-use crate::model::InputRole;
+use nnz_arrays::kernels::Parallel;
+use nnz_step::model::InputRole;
 use sparse_core::element::Float;
 use std::fmt;
 use std::io::Read;
@@ -123,8 +123,9 @@ impl<T: Float, F> Stream<F, T> {
         self
     }
 
-    /// The number of threads that may parse, at most [`MAX_THREADS`](crate::kernels::MAX_THREADS),
-    /// and fewer if the buffer has no memory for their blocks. The result does not depend on it.
+    /// The number of threads that may parse, at most
+    /// [`MAX_THREADS`](nnz_arrays::kernels::MAX_THREADS), and fewer if the buffer has no memory for
+    /// their blocks. The result does not depend on it.
     #[must_use]
     pub fn parallel(mut self, parallel: Parallel) -> Self {
         self.options.parallel = parallel;
@@ -342,8 +343,8 @@ fn survey<T: Float>(
     Ok((survey, rows, seen))
 }
 
-/// Streamed data; see [`Stream`]. It is a [`DataSource`](crate::data::DataSource): code that trains
-/// on a [`Dataset`](crate::data::Dataset) trains on it too.
+/// Streamed data; see [`Stream`]. It is a [`DataSource`](crate::DataSource): code that trains
+/// on a [`Dataset`](crate::Dataset) trains on it too.
 #[derive(Clone)]
 pub struct StreamedDataset<T: Float = f32> {
     pub(super) source: Arc<Source<T>>,

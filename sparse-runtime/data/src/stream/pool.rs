@@ -8,7 +8,7 @@ use super::binary_labels::first_mixed;
 use super::feed::{Feed, LabelCheck, Parsed, Purpose};
 use super::labels::{add_rows, of_no_rows};
 use super::{Source, UnitSize, lost_thread, spawn};
-use crate::data::hashing::xxh64;
+use crate::hashing::xxh64;
 use sparse_core::element::Float;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

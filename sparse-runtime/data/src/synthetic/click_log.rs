@@ -1,9 +1,9 @@
 //! A synthetic log of clicks on hashed categorical features.
 
-use crate::data::{DataError, Dataset};
-use crate::formats::Csr;
-use crate::random::{Purpose, uniform};
+use crate::{DataError, Dataset};
 use chacha20::ChaCha8Rng;
+use nnz_arrays::formats::Csr;
+use nnz_arrays::random::{Purpose, uniform};
 
 /// The values that a field can have.
 const VALUES_PER_FIELD: u32 = 7775;
@@ -118,7 +118,7 @@ fn hash(seed: u64, key: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::ColumnValues;
+    use crate::ColumnValues;
 
     fn labels(data: &Dataset) -> &[f32] {
         match data.labels() {

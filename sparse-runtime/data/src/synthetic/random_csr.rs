@@ -1,8 +1,8 @@
 //! A matrix of a given density.
 
-use crate::data::DataError;
-use crate::formats::Csr;
-use crate::initializer::Seed;
+use crate::DataError;
+use nnz_arrays::formats::Csr;
+use nnz_arrays::initializer::Seed;
 use sparse_core::element::Float;
 
 /// A random matrix of a given density: [`Csr::random`].

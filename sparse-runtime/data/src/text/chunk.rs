@@ -1,9 +1,9 @@
 //! Parsed samples: the columns of a run of lines, before they become part of a dataset or a pool.
 
 use super::super::{Column, ColumnValues, DataError, Dataset};
-use crate::formats::{ColumnIds, Csr, Dense, FormatError, Shape};
-use crate::memory::make_room;
-use crate::model::InputRole;
+use nnz_arrays::formats::{ColumnIds, Csr, Dense, FormatError, Shape};
+use nnz_device::memory::make_room;
+use nnz_step::model::InputRole;
 use sparse_core::element::Float;
 use std::ops::Range;
 

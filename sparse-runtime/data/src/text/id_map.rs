@@ -2,7 +2,7 @@
 
 use super::super::ReadError;
 use super::super::blocks::io_error;
-use crate::atomic_write::replace_file;
+use nnz_device::atomic_write::replace_file;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;

@@ -5,8 +5,8 @@ use super::super::{Dataset, ReadError, ReadReport};
 use super::{
     Chunk, OnError, RowFormat, RowParser, Skips, WholeFormat, count_lines, parse_part, place_in,
 };
-use crate::kernels::Parallel;
-use crate::thread_pool::MAX_PARTS;
+use nnz_arrays::kernels::Parallel;
+use nnz_device::thread_pool::MAX_PARTS;
 use sparse_core::element::Float;
 use std::fmt;
 use std::io::Read;
@@ -111,7 +111,7 @@ impl<T: Float, F> TextReader<F, T> {
     }
 
     /// The number of threads that may parse; 1 by default, and at most 32 are used. Reading refuses
-    /// more than [`MAX_THREADS`](crate::kernels::MAX_THREADS).
+    /// more than [`MAX_THREADS`](nnz_arrays::kernels::MAX_THREADS).
     #[must_use]
     pub fn parallel(mut self, parallel: Parallel) -> Self {
         self.options.parallel = parallel;

@@ -4,7 +4,7 @@ use super::super::{
     Dataset, Delimited, Hashing, LibFfm, OnError, Ratings, ReadError, TextReader, Words,
 };
 use super::*;
-use crate::kernels::Parallel;
+use nnz_arrays::kernels::Parallel;
 use std::sync::{Arc, Mutex};
 
 /// A text of each format with a row that is wrong in each hundred.
@@ -50,7 +50,7 @@ fn read(
 
 /// Everything that is in the data, as text.
 fn content(data: &Dataset) -> Vec<String> {
-    use crate::data::ColumnValues;
+    use crate::ColumnValues;
     let column = |values: &ColumnValues| match values {
         ColumnValues::Csr(csr) => {
             let rows: Vec<Vec<(usize, f32)>> = csr.iter_rows().map(Iterator::collect).collect();

@@ -3,18 +3,17 @@
 
 use super::CudaError;
 use super::error::refused;
+use super::formula::formula;
 use super::launch::Kernel;
 use super::signature::signatures;
-use crate::kernels::cuda::{
-    PRELUDE, formula, idle_recurrence, norm_recurrence, recurrence, row_recurrence,
-};
 use cudarc::driver::{result, sys};
 use cudarc::nvrtc::{result as nvrtc, sys as nvrtc_sys};
 use sparse_core::operators::Operator;
-use sparse_core::update_rules::Recurrence;
+use std::any::Any;
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::{CString, c_char};
+use std::fmt;
 use std::fmt::Write as _;
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -26,22 +25,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Unit<'a> {
     /// The name of the text's file, for messages.
     pub file: &'static str,
-    /// CUDA C++ without includes. What it relies on is in the prelude, `kernels/cuda/prelude.cuh`.
+    /// CUDA C++ without includes. What it relies on is in the prelude, `prelude.cuh`.
     pub text: &'static str,
     /// What the text leaves open: macros by name.
     pub words: &'a [(&'static str, Word)],
 }
 
-/// A text of several files, one after the other, by their paths from the sources of the library.
-macro_rules! text_of {
-    ($($file:literal),+) => {
-        concat!($(
-            "#line 1 \"", $file, "\"\n",
-            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/", $file)), "\n"
-        ),+)
-    };
+/// The text of several files, one after the other, by their names and texts.
+pub fn text_of_files(files: &[(&str, &str)]) -> String {
+    files.iter().map(|(name, text)| format!("#line 1 \"{name}\"\n{text}\n")).collect()
 }
-pub(crate) use text_of;
+
+/// In front of every text of kernels.
+const PRELUDE: &str = include_str!("prelude.cuh");
 
 /// What a macro of a text stands for.
 #[derive(Clone, Debug)]
@@ -52,10 +48,22 @@ pub enum Word {
     Name(&'static str),
     /// A scalar formula of a row of the operator table.
     Formula(&'static Operator, &'static str),
-    /// A part of the recurrence of an update rule whose states have these names.
-    Recurrence(RecurrencePart, Recurrence, &'static [&'static str]),
+    /// A text that is written when its unit is compiled.
+    Source(&'static dyn Source),
     /// Statements or functions that are made for a model.
     Code(Code),
+}
+
+/// What a text is written from, and known by: the text itself is made only to be compiled.
+pub trait Source: Any + fmt::Debug + Send + Sync {
+    /// True of a source of the same text.
+    fn is(&self, other: &dyn Any) -> bool;
+
+    /// The same number for sources of the same text.
+    fn hash(&self) -> u64;
+
+    /// The text, in one line.
+    fn text(&self) -> String;
 }
 
 /// A part of a text that is made while the program runs.
@@ -80,23 +88,6 @@ impl PartialEq for Code {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.text, &other.text) || self.text == other.text
     }
-}
-
-/// A part of the recurrence of an update rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RecurrencePart {
-    /// What becomes of a weight and its state.
-    Weight,
-    /// The term of a weight in the mean over its row.
-    Term,
-    /// What becomes of the state of a row.
-    Row,
-    /// What becomes of a weight and its state in a run of idle steps.
-    Idle,
-    /// Along what a weight moves by norms.
-    Direction,
-    /// How far, of the norms.
-    Rate,
 }
 
 /// What the compiler made of a unit.
@@ -133,19 +124,7 @@ impl Unit<'_> {
                 Word::Formula(operator, text) => {
                     writeln!(source, "#define {name} {}", formula(operator, text))
                 }
-                Word::Recurrence(part, rule, states) => {
-                    let [term, row] = row_recurrence(rule, states);
-                    let [direction, rate] = norm_recurrence(rule, states);
-                    let text = match part {
-                        RecurrencePart::Weight => recurrence(rule, states),
-                        RecurrencePart::Term => term,
-                        RecurrencePart::Row => row,
-                        RecurrencePart::Idle => idle_recurrence(rule, states),
-                        RecurrencePart::Direction => direction,
-                        RecurrencePart::Rate => rate,
-                    };
-                    writeln!(source, "#define {name} {text}")
-                }
+                Word::Source(from) => writeln!(source, "#define {name} {}", from.text()),
                 Word::Code(code) => writeln!(source, "#define {name} {}", code.text),
             };
         }
@@ -172,7 +151,7 @@ impl Unit<'_> {
                 Word::Number(number) => number.hash(&mut hasher),
                 Word::Name(name) => name.hash(&mut hasher),
                 Word::Formula(operator, text) => (operator.name, text).hash(&mut hasher),
-                Word::Recurrence(part, rule, states) => (part, rule, states).hash(&mut hasher),
+                Word::Source(from) => from.hash().hash(&mut hasher),
                 Word::Code(code) => code.hash.hash(&mut hasher),
             }
         }
@@ -189,9 +168,7 @@ impl PartialEq for Word {
             (Word::Formula(operator, text), Word::Formula(other, other_text)) => {
                 operator.name == other.name && text == other_text
             }
-            (Word::Recurrence(part, rule, states), Word::Recurrence(of, other, names)) => {
-                (part, rule, states) == (of, other, names)
-            }
+            (Word::Source(from), Word::Source(other)) => from.is(*other as &dyn Any),
             (Word::Code(code), Word::Code(other)) => code == other,
             _ => false,
         }

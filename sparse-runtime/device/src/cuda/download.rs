@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 
 /// Places in pinned memory of the host to which elements are copied when the GPU has come so far,
 /// and which are read when somebody waits for them: until then nobody does.
-pub(crate) struct Download<T: Stored> {
+pub struct Download<T: Stored> {
     pinned: Pinned,
     /// After the last copy.
     copied: Event,
@@ -27,7 +27,7 @@ impl<T: Stored> Download<T> {
     /// # Errors
     ///
     /// [`CudaError::PinnedOutOfMemory`], which names `what`.
-    pub(crate) fn new(gpu: &Gpu, len: usize, what: &'static str) -> Result<Self, CudaError> {
+    pub fn new(gpu: &Gpu, len: usize, what: &'static str) -> Result<Self, CudaError> {
         gpu.enter()?;
         let bytes = len.max(1) * size_of::<T>().max(1);
         Ok(Download {
@@ -40,7 +40,7 @@ impl<T: Stored> Download<T> {
     }
 
     /// For how many elements there is room.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.pinned.bytes / size_of::<T>().max(1)
     }
 
@@ -50,7 +50,7 @@ impl<T: Stored> Download<T> {
     /// # Errors
     ///
     /// The call that the driver refused.
-    pub(crate) fn ask(&mut self, place: usize, from: CudaSlice<'_, T>) -> Result<(), CudaError> {
+    pub fn ask(&mut self, place: usize, from: CudaSlice<'_, T>) -> Result<(), CudaError> {
         let bytes = from.len() * size_of::<T>();
         let start = place * size_of::<T>();
         assert!(start + bytes <= self.pinned.bytes, "a place that is not there");
@@ -77,7 +77,7 @@ impl<T: Stored> Download<T> {
     ///
     /// What failed on the GPU before the copy, with the kernels that were launched since somebody
     /// waited.
-    pub(crate) fn wait(&self) -> Result<&[T], CudaError> {
+    pub fn wait(&self) -> Result<&[T], CudaError> {
         self.gpu.reach(&self.copied, self.mark)?;
         let len = self.len();
         // SAFETY: the memory was written when it was allocated, it is aligned to a page, and no

@@ -160,6 +160,8 @@ pub enum CudaError {
     },
 }
 
+sparse_core::debug_of_errors!(CudaError);
+
 const LIBRARY: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so" };
 
 fn named(kernels: &[&'static str], copies: &[&'static str]) -> String {

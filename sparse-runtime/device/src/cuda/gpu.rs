@@ -70,7 +70,7 @@ struct Noted {
 }
 
 /// What a kernel writes.
-pub(crate) trait Destination {
+pub trait Destination {
     /// Becomes an array without elements, which is on a GPU.
     fn store_nothing(&mut self, gpu: &Gpu);
 }
@@ -152,7 +152,7 @@ impl Gpu {
     /// # Errors
     ///
     /// As [`synchronize`](Gpu::synchronize).
-    pub(crate) fn check(&self) -> Result<(), CudaError> {
+    pub fn check(&self) -> Result<(), CudaError> {
         let has_failed = self.progress().failure.is_some();
         if has_failed { self.synchronize() } else { Ok(()) }
     }
@@ -182,7 +182,7 @@ impl Gpu {
 
     /// What failed before an error, if something did: whatever is asked of a GPU after a kernel has
     /// failed is refused.
-    pub(crate) fn first_of(&self, error: CudaError) -> CudaError {
+    pub fn first_of(&self, error: CudaError) -> CudaError {
         self.synchronize().err().unwrap_or(error)
     }
 
@@ -208,14 +208,14 @@ impl Gpu {
     }
 
     /// True where they are the same opened GPU.
-    pub(crate) fn is(&self, other: &Gpu) -> bool {
+    pub fn is(&self, other: &Gpu) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
     /// Does `work` unless something failed before it. Its failure is kept for the next
     /// synchronisation, and its destination is left storing nothing, which is canonical, as half a
     /// result would not be.
-    pub(crate) fn attempt<R: Destination>(
+    pub fn attempt<R: Destination>(
         &self,
         out: &mut R,
         work: impl FnOnce(&mut R) -> Result<(), CudaError>,
@@ -262,11 +262,7 @@ impl Gpu {
     }
 
     /// A kernel of a unit, compiled or loaded where it is not there yet.
-    pub(crate) fn kernel(
-        &self,
-        unit: &Unit<'_>,
-        name: &'static str,
-    ) -> Result<Arc<Kernel>, CudaError> {
+    pub fn kernel(&self, unit: &Unit<'_>, name: &'static str) -> Result<Arc<Kernel>, CudaError> {
         self.enter()?;
         self.shared.modules.kernel(unit, name)
     }

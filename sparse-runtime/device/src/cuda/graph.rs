@@ -16,7 +16,7 @@ const LEAST: usize = 3;
 
 /// The launches of some work that is done time after time.
 #[derive(Default)]
-pub(crate) struct Replay {
+pub struct Replay {
     /// What is made of the nodes, dropped before their kernels.
     graph: Option<Graph>,
     nodes: Vec<Node>,
@@ -55,7 +55,7 @@ impl Gpu {
     ///
     /// Whatever else the work asks the GPU for, such as memory or a copy, comes after the launches
     /// before it: these, and those after it, are then made one by one.
-    pub(crate) fn replay<R>(&self, replay: &mut Replay, work: impl FnOnce() -> R) -> R {
+    pub fn replay<R>(&self, replay: &mut Replay, work: impl FnOnce() -> R) -> R {
         match self.record(replay) {
             None => work(),
             Some(recorded) => {

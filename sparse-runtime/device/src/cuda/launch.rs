@@ -1,15 +1,14 @@
 //! Launches of kernels, with their arguments checked against the kernel's parameters.
 
 use super::compile::Module;
-use super::{Cuda, CudaColumnIdsSlice, CudaError, CudaSlice, Gpu};
-use crate::formats::{CsrView, IdsView, RowSparseView};
+use super::{CudaError, CudaSlice, Gpu};
 use cudarc::driver::{result, sys};
-use sparse_core::element::{Element, Stored};
+use sparse_core::element::Stored;
 use std::ffi::c_void;
 use std::sync::Arc;
 
 /// A kernel on the GPU.
-pub(crate) struct Kernel {
+pub struct Kernel {
     pub(super) name: &'static str,
     /// The types that it takes, words filled in.
     pub(super) parameters: Vec<String>,
@@ -26,15 +25,18 @@ unsafe impl Sync for Kernel {}
 
 /// How many blocks of how many threads.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Blocks {
-    pub(crate) x: usize,
-    pub(crate) y: usize,
-    pub(crate) threads: u32,
+pub struct Blocks {
+    /// Blocks along the first axis of the grid.
+    pub x: usize,
+    /// Blocks along the second axis.
+    pub y: usize,
+    /// Threads of each block.
+    pub threads: u32,
 }
 
 impl Blocks {
     /// As many blocks as `items` take, of which each does so many.
-    pub(crate) fn of(items: usize, each: usize, threads: u32) -> Self {
+    pub fn of(items: usize, each: usize, threads: u32) -> Self {
         Blocks { x: items.div_ceil(each), y: 1, threads }
     }
 }
@@ -42,13 +44,13 @@ impl Blocks {
 const MOST_ARGUMENTS: usize = 32;
 
 /// How many arrays the prelude's `sides` are at most.
-pub(crate) const MOST_SIDES: usize = 4;
+pub const MOST_SIDES: usize = 4;
 
 /// What all arguments of a launch take at most, in units of 8 bytes.
 const MOST_BITS: usize = 64;
 
 /// A launch whose arguments are being put together.
-pub(crate) struct Launch<'a> {
+pub struct Launch<'a> {
     gpu: &'a Gpu,
     call: Call,
     /// Why it cannot be launched.
@@ -146,7 +148,8 @@ impl Call {
 }
 
 impl<'a> Launch<'a> {
-    pub(crate) fn new(gpu: &'a Gpu, kernel: Arc<Kernel>) -> Self {
+    /// A launch of a kernel of `gpu`, without arguments.
+    pub fn new(gpu: &'a Gpu, kernel: Arc<Kernel>) -> Self {
         Launch { gpu, call: Call::new(kernel), refused: None }
     }
 
@@ -167,28 +170,11 @@ impl<'a> Launch<'a> {
     }
 
     /// The address of elements, for a record.
-    pub(crate) fn address<T: Stored>(&mut self, slice: CudaSlice<'_, T>) -> u64 {
+    pub fn address<T: Stored>(&mut self, slice: CudaSlice<'_, T>) -> u64 {
         slice.address_on(self.gpu).unwrap_or_else(|error| {
             self.refused = Some(error);
             0
         })
-    }
-
-    /// That of ids, for a record.
-    pub(crate) fn address_of_ids(&mut self, ids: IdsView<'_, Cuda>) -> u64 {
-        match ids {
-            IdsView::U32(ids) => self.address(ids.values()),
-            IdsView::U64(ids) => self.address(ids.values()),
-            IdsView::I64(ids) => self.address(ids.values()),
-        }
-    }
-
-    /// That of columns, for a record.
-    pub(crate) fn address_of_columns(&mut self, columns: CudaColumnIdsSlice<'_>) -> u64 {
-        match columns {
-            CudaColumnIdsSlice::U32(ids) => self.address(ids),
-            CudaColumnIdsSlice::U64(ids) => self.address(ids),
-        }
     }
 
     fn slice<T: Stored>(mut self, slice: CudaSlice<'_, T>, qualifier: &str) -> Self {
@@ -199,77 +185,33 @@ impl<'a> Launch<'a> {
     }
 
     /// Elements that the kernel reads.
-    pub(crate) fn reads<T: Stored>(self, slice: CudaSlice<'_, T>) -> Self {
+    pub fn reads<T: Stored>(self, slice: CudaSlice<'_, T>) -> Self {
         self.slice(slice, "const ")
     }
 
     /// Elements that the kernel writes.
-    pub(crate) fn writes<T: Stored>(self, slice: CudaSlice<'_, T>) -> Self {
+    pub fn writes<T: Stored>(self, slice: CudaSlice<'_, T>) -> Self {
         self.slice(slice, "")
     }
 
-    /// Columns that the kernel reads, of either width.
-    pub(crate) fn columns(self, columns: CudaColumnIdsSlice<'_>) -> Self {
-        match columns {
-            CudaColumnIdsSlice::U32(ids) => self.reads(ids),
-            CudaColumnIdsSlice::U64(ids) => self.reads(ids),
-        }
-    }
-
-    /// Columns that the kernel writes, of either width.
-    pub(crate) fn writes_columns(self, columns: CudaColumnIdsSlice<'_>) -> Self {
-        match columns {
-            CudaColumnIdsSlice::U32(ids) => self.writes(ids),
-            CudaColumnIdsSlice::U64(ids) => self.writes(ids),
-        }
-    }
-
-    /// Ids that the kernel reads, of any type.
-    pub(crate) fn ids(self, ids: IdsView<'_, Cuda>) -> Self {
-        match ids {
-            IdsView::U32(ids) => self.reads(ids.values()),
-            IdsView::U64(ids) => self.reads(ids.values()),
-            IdsView::I64(ids) => self.reads(ids.values()),
-        }
-    }
-
-    /// Rows of a csr: where they start and end, their columns and values.
-    pub(crate) fn csr<V: Stored>(self, x: CsrView<'_, V, Cuda>) -> Self {
-        self.reads(x.starts()).reads(x.ends()).columns(x.columns()).reads(x.values())
-    }
-
-    /// No csr, in its place.
-    pub(crate) fn no_csr<V: Stored>(self) -> Self {
-        let nothing = CudaSlice::<u64>::default();
-        let launch = self.reads(nothing).reads(nothing).reads(CudaSlice::<u32>::default());
-        launch.reads(CudaSlice::<V>::default())
-    }
-
-    /// Rows that are looked up by number: the numbers of those that are stored, nothing where all
-    /// are, how many they are, and their values.
-    pub(crate) fn rows<T: Element>(self, x: RowSparseView<'_, T, Cuda>) -> Self {
-        let (ids, n_stored) = x.stored_on_gpu();
-        self.reads(ids).size(n_stored).reads(x.values())
-    }
-
     /// A number of elements, or a position.
-    pub(crate) fn size(self, size: usize) -> Self {
+    pub fn size(self, size: usize) -> Self {
         self.argument(&[size as u64], |of| of == "u64")
     }
 
     /// A number.
-    pub(crate) fn f64(self, number: f64) -> Self {
+    pub fn f64(self, number: f64) -> Self {
         self.argument(&[number.to_bits()], |of| of == "f64")
     }
 
     /// Numbers, in a struct of the prelude by the name `of`.
-    pub(crate) fn record(self, of: &str, bits: &[u64]) -> Self {
+    pub fn record(self, of: &str, bits: &[u64]) -> Self {
         self.argument(bits, |parameter| parameter == of)
     }
 
     /// Arrays that the kernel reads, each of so many rows, as the prelude's `sides`: at most
     /// [`MOST_SIDES`], which further ones are not among.
-    pub(crate) fn sides<T: Stored>(mut self, sides: &[(CudaSlice<'_, T>, usize)]) -> Self {
+    pub fn sides<T: Stored>(mut self, sides: &[(CudaSlice<'_, T>, usize)]) -> Self {
         let (mut bits, mut end) = ([0; 2 * MOST_SIDES - 1], 0);
         for (at, (side, n_rows)) in sides.iter().take(MOST_SIDES).enumerate() {
             bits[at] = self.address(*side);
@@ -287,7 +229,7 @@ impl<'a> Launch<'a> {
     ///
     /// The kernel must stay within the slices that it was given for the sizes that it was given,
     /// and nobody but it may have those that it writes.
-    pub(crate) unsafe fn launch(self, blocks: Blocks) -> Result<(), CudaError> {
+    pub unsafe fn launch(self, blocks: Blocks) -> Result<(), CudaError> {
         let Blocks { x, y, threads } = blocks;
         let Launch { gpu, mut call, refused } = self;
         if let Some(refused) = refused {

@@ -92,7 +92,7 @@ impl<T: Stored> CudaBuffer<T> {
     /// # Errors
     ///
     /// As [`from_host`](CudaBuffer::from_host); the buffer is then as before.
-    pub(crate) fn assign_from_host(
+    pub fn assign_from_host(
         &mut self,
         gpu: &Gpu,
         values: &[T],
@@ -116,7 +116,7 @@ impl<T: Stored> CudaBuffer<T> {
     /// # Errors
     ///
     /// [`CudaError::Copy`], which names `what`.
-    pub(crate) fn write_run(
+    pub fn write_run(
         &mut self,
         start: usize,
         values: &[T],
@@ -162,7 +162,7 @@ impl<T: Stored> CudaBuffer<T> {
     /// # Errors
     ///
     /// [`CudaError::OutOfMemory`]; the buffer is as before.
-    pub(crate) fn resize_for_overwrite(
+    pub fn resize_for_overwrite(
         &mut self,
         gpu: &Gpu,
         len: usize,
@@ -181,12 +181,12 @@ impl<T: Stored> CudaBuffer<T> {
     }
 
     /// Takes no elements, on a GPU: what failed there is reported where they are asked for.
-    pub(crate) fn clear(&mut self, gpu: &Gpu) {
+    pub fn clear(&mut self, gpu: &Gpu) {
         *self = CudaBuffer { gpu: Some(gpu.clone()), ..CudaBuffer::default() };
     }
 
     /// Gives every byte one value; elements of zero bytes are 0.
-    pub(crate) fn fill_bytes(&mut self, byte: u8) -> Result<(), CudaError> {
+    pub fn fill_bytes(&mut self, byte: u8) -> Result<(), CudaError> {
         let bytes = self.len * size_of::<T>();
         let Some(memory) = self.memory.as_ref().filter(|_| bytes > 0) else { return Ok(()) };
         memory.gpu.enter()?;
@@ -196,7 +196,7 @@ impl<T: Stored> CudaBuffer<T> {
     }
 
     /// Becomes a copy of a run on the same GPU.
-    pub(crate) fn assign(
+    pub fn assign(
         &mut self,
         gpu: &Gpu,
         from: CudaSlice<'_, T>,
@@ -250,13 +250,13 @@ impl<'a, T: Stored> CudaSlice<'a, T> {
     }
 
     /// A run of it, which it must have.
-    pub(crate) fn run(&self, start: usize, len: usize) -> CudaSlice<'a, T> {
+    pub fn run(&self, start: usize, len: usize) -> CudaSlice<'a, T> {
         debug_assert!(start.checked_add(len).is_some_and(|end| end <= self.len));
         CudaSlice { start: self.start + start * size_of::<T>(), len, ..*self }
     }
 
     /// Makes all elements 0; nobody but the caller may have them.
-    pub(crate) fn zero(&self) -> Result<(), CudaError> {
+    pub fn zero(&self) -> Result<(), CudaError> {
         let bytes = self.len * size_of::<T>();
         let Some(memory) = self.memory.filter(|_| bytes > 0) else { return Ok(()) };
         memory.gpu.enter()?;
@@ -268,7 +268,7 @@ impl<'a, T: Stored> CudaSlice<'a, T> {
     }
 
     /// One element more, which must be there.
-    pub(crate) fn with_next(&self) -> CudaSlice<'a, T> {
+    pub fn with_next(&self) -> CudaSlice<'a, T> {
         CudaSlice { len: self.len + 1, ..*self }
     }
 

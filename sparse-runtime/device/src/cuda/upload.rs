@@ -16,7 +16,7 @@ const ALIGNMENT: usize = 128;
 
 /// Where an array is in a block.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Span<T> {
+pub struct Span<T> {
     /// In bytes.
     start: usize,
     len: usize,
@@ -25,13 +25,13 @@ pub(crate) struct Span<T> {
 
 /// A block that is being laid out, array after array.
 #[derive(Debug, Default)]
-pub(crate) struct Layout {
+pub struct Layout {
     bytes: usize,
 }
 
 impl Layout {
     /// Room for so many elements more.
-    pub(crate) fn span<T: Stored>(&mut self, len: usize) -> Span<T> {
+    pub fn span<T: Stored>(&mut self, len: usize) -> Span<T> {
         let start = self.bytes;
         let end = start.saturating_add(len.saturating_mul(size_of::<T>()));
         self.bytes = end.checked_next_multiple_of(ALIGNMENT).unwrap_or(usize::MAX);
@@ -45,7 +45,7 @@ impl Layout {
 /// Three orders are kept: the host writes into the pinned block when it was copied
 /// ([`begin`](Upload::begin)), a copy is made when kernels have read the one before it
 /// ([`is_read`](Upload::is_read)), and kernels read it when it is there ([`wait`](Upload::wait)).
-pub(crate) struct Upload {
+pub struct Upload {
     pinned: Option<Pinned>,
     memory: Option<Memory>,
     /// In the stream of copies, after the last one.
@@ -61,7 +61,7 @@ pub(crate) struct Upload {
 
 impl Upload {
     /// An empty block.
-    pub(crate) fn new(gpu: &Gpu) -> Result<Self, CudaError> {
+    pub fn new(gpu: &Gpu) -> Result<Self, CudaError> {
         gpu.enter()?;
         Ok(Upload {
             copied: Event::new()?,
@@ -82,7 +82,7 @@ impl Upload {
     ///
     /// [`CudaError::OutOfMemory`], which names the arrays as part of `of`; the failure of the copy
     /// that it waits for.
-    pub(crate) fn begin(
+    pub fn begin(
         &mut self,
         layout: &Layout,
         of: &'static str,
@@ -113,7 +113,7 @@ impl Upload {
 
     /// An array of the block, to be written before it is [sent](Upload::send). It has whatever
     /// values were there.
-    pub(crate) fn write<T: Stored>(&mut self, span: Span<T>) -> &mut [T] {
+    pub fn write<T: Stored>(&mut self, span: Span<T>) -> &mut [T] {
         let bytes = span.len * size_of::<T>();
         let pinned = self.pinned.as_mut().filter(|_| bytes > 0);
         let Some(pinned) = pinned else {
@@ -136,7 +136,7 @@ impl Upload {
     /// # Errors
     ///
     /// [`CudaError::Copy`], which names the arrays.
-    pub(crate) fn send(&mut self) -> Result<(), CudaError> {
+    pub fn send(&mut self) -> Result<(), CudaError> {
         let (Some(pinned), Some(memory)) = (&self.pinned, &self.memory) else { return Ok(()) };
         self.gpu.enter()?;
         let copies = self.gpu.copies();
@@ -160,20 +160,20 @@ impl Upload {
     }
 
     /// Kernels that are launched from now on find the block.
-    pub(crate) fn wait(&self) -> Result<(), CudaError> {
+    pub fn wait(&self) -> Result<(), CudaError> {
         self.gpu.enter()?;
         self.gpu.copying(&self.arrays);
         self.gpu.kernels().wait(&self.copied)
     }
 
     /// All kernels that read the block were launched: the next copy waits for them.
-    pub(crate) fn is_read(&self) -> Result<(), CudaError> {
+    pub fn is_read(&self) -> Result<(), CudaError> {
         self.gpu.enter()?;
         self.read.record(self.gpu.kernels())
     }
 
     /// An array of the block, on the GPU.
-    pub(crate) fn slice<T: Stored>(&self, span: Span<T>) -> CudaSlice<'_, T> {
+    pub fn slice<T: Stored>(&self, span: Span<T>) -> CudaSlice<'_, T> {
         let end = span.start + span.len * size_of::<T>();
         assert!(end <= self.bytes, "a span of another block");
         CudaSlice::within(self.memory.as_ref(), span.start, span.len)

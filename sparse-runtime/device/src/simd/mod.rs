@@ -5,16 +5,20 @@
 //! multiplication and addition round one after the other, and the order of sums is that of the
 //! loop.
 
+mod width;
 #[cfg(target_arch = "x86_64")]
-pub(crate) mod x86;
+pub mod x86;
 
-use crate::linear::Width;
 use sparse_core::element::{Factor, Float, Stored};
 use sparse_core::storage::ElementType;
 use std::any::TypeId;
+use std::fmt;
+#[cfg(target_arch = "x86_64")]
+use std::sync::{Mutex, PoisonError};
+pub use width::{Fixed, Runtime, Width};
 
 /// A vector of elements, in the accumulator.
-pub(crate) trait Lanes<T>: Copy {
+pub trait Lanes<T>: Copy {
     /// The number of elements.
     const COUNT: usize;
 
@@ -67,7 +71,7 @@ pub(crate) trait Lanes<T>: Copy {
 
 /// `N` lanes that the compiler may vectorise.
 #[derive(Clone, Copy)]
-pub(crate) struct Plain<A, const N: usize>([A; N]);
+pub struct Plain<A, const N: usize>([A; N]);
 
 impl<T: Float, const N: usize> Lanes<T> for Plain<T::Accumulator, N> {
     const COUNT: usize = N;
@@ -114,7 +118,7 @@ impl<T: Float, const N: usize> Lanes<T> for Plain<T::Accumulator, N> {
 }
 
 /// A loop over vectors, for [`widest`] or [`narrow`].
-pub(crate) trait Loop<T> {
+pub trait Loop<T> {
     /// Whether it is compiled for each kind of vectors. If not, it runs on plain lanes.
     const IN_VECTORS: bool = true;
 
@@ -128,35 +132,35 @@ pub(crate) trait Loop<T> {
 
 /// Whether an element is of this type. Use it in a `const` block, so that a branch for another type
 /// is not compiled at all.
-pub(crate) const fn is_f32<T: Stored>() -> bool {
+pub const fn is_f32<T: Stored>() -> bool {
     matches!(T::TYPE, ElementType::F32)
 }
 
 /// As [`is_f32`].
-pub(crate) const fn is_f64<T: Stored>() -> bool {
+pub const fn is_f64<T: Stored>() -> bool {
     matches!(T::TYPE, ElementType::F64)
 }
 
 /// Like [`is_f32`]: whether elements are, and the values that they are multiplied with are, or are
 /// all 1.
-pub(crate) const fn are_f32<T: Float, V: Factor<T>>() -> bool {
+pub const fn are_f32<T: Float, V: Factor<T>>() -> bool {
     is_f32::<T>() && (is_f32::<V>() || V::IS_UNIT)
 }
 
 /// Like [`is_f32`]. Ids of other types occur with more than 2³² columns, where a loop waits for
 /// memory: vector code would be compiled for nothing.
-pub(crate) const fn is_u32<I: Stored>() -> bool {
+pub const fn is_u32<I: Stored>() -> bool {
     matches!(I::TYPE, ElementType::U32)
 }
 
 /// Like [`is_f32`]: whether sums of elements are of their type.
-pub(crate) const fn is_accumulator<T: Float>() -> bool {
+pub const fn is_accumulator<T: Float>() -> bool {
     T::TYPE as u8 == <T::Accumulator as Stored>::TYPE as u8
 }
 
 /// Runs a loop with the widest vectors.
 #[inline]
-pub(crate) fn widest<T: Float, B: Loop<T>>(body: B) {
+pub fn widest<T: Float, B: Loop<T>>(body: B) {
     #[cfg(target_arch = "x86_64")]
     if let Some(level) = x86::Level::found() {
         // SAFETY: the level was found, and each type of vector goes with its type of elements.
@@ -181,7 +185,7 @@ pub(crate) fn widest<T: Float, B: Loop<T>>(body: B) {
 
 /// Runs a loop with vectors of at most 32 bytes: they leave less of a short row over.
 #[inline]
-pub(crate) fn narrow<T: Float, B: Loop<T>>(body: B) {
+pub fn narrow<T: Float, B: Loop<T>>(body: B) {
     #[cfg(target_arch = "x86_64")]
     if x86::Level::found().is_some() {
         // SAFETY: every level has AVX2, and each type of vector goes with its type of elements.
@@ -202,7 +206,7 @@ pub(crate) fn narrow<T: Float, B: Loop<T>>(body: B) {
 /// Mark `body` `#[inline(always)]`, and everything that it calls. There is no third copy for
 /// AVX-512, except by [`in_sixteens`]: each is compiled anew for every model and rule.
 #[inline(always)]
-pub(crate) fn wide<O>(body: impl FnOnce() -> O) -> O {
+pub fn wide<O>(body: impl FnOnce() -> O) -> O {
     #[cfg(target_arch = "x86_64")]
     if x86::Level::found().is_some() {
         // SAFETY: found; every level has AVX2.
@@ -214,7 +218,7 @@ pub(crate) fn wide<O>(body: impl FnOnce() -> O) -> O {
 /// Like [`wide`], compiled for AVX-512 where rows are sixteens and the processor is faster with
 /// them.
 #[inline(always)]
-pub(crate) fn in_sixteens<W: Width, O>(body: impl FnOnce() -> O) -> O {
+pub fn in_sixteens<W: Width, O>(body: impl FnOnce() -> O) -> O {
     #[cfg(target_arch = "x86_64")]
     if W::IN_SIXTEENS && x86::divides_in_sixteens() {
         // SAFETY: found.
@@ -227,13 +231,13 @@ pub(crate) fn in_sixteens<W: Width, O>(body: impl FnOnce() -> O) -> O {
 /// halves. The compiler does not vectorise the last additions by itself. Call it in a loop that
 /// [`wide`] runs.
 #[inline(always)]
-pub(crate) fn inner<T: Float<Accumulator = T>>(a: &[T], b: &[T]) -> T {
+pub fn inner<T: Float<Accumulator = T>>(a: &[T], b: &[T]) -> T {
     sum_of_terms::<true, T>(a, b)
 }
 
 /// Σ a² - b, in the order of [`inner`].
 #[inline(always)]
-pub(crate) fn squares_less<T: Float<Accumulator = T>>(a: &[T], b: &[T]) -> T {
+pub fn squares_less<T: Float<Accumulator = T>>(a: &[T], b: &[T]) -> T {
     sum_of_terms::<false, T>(a, b)
 }
 
@@ -268,16 +272,44 @@ fn sum_of_terms<const INNER: bool, T: Float<Accumulator = T>>(a: &[T], b: &[T]) 
     sum_of_halves(sums)
 }
 
+/// Runs `body` with the instructions of each kind that this processor has, the fewest first, and
+/// checks that it gives the same each time: for tests. The kind is that of the whole process
+/// meanwhile, so that one call waits for another.
+///
+/// # Panics
+///
+/// If one kind gives something else; the message begins with `what`.
+///
+/// ```
+/// nnz_device::simd::every_level_gives_the_same("a sum", || [0.1f32, 0.2].iter().sum::<f32>());
+/// ```
+pub fn every_level_gives_the_same<R: PartialEq + fmt::Debug>(what: &str, body: impl Fn() -> R) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        // Nothing is kept in it.
+        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut plain = None;
+        x86::at_each_level(&mut |level| {
+            let found = body();
+            let plain = plain.get_or_insert_with(&body);
+            assert_eq!(&found, plain, "{what}: {level}");
+        });
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (what, body());
+}
+
 /// Sums of rows by intrinsics, eight elements at a time. Without them the compiler vectorises a
 /// loop, or takes vectors apart again, depending on the code around it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Eights(());
+pub struct Eights(());
 
 impl Eights {
     /// If the processor, the type and the size of the rows allow it. Call it once for a loop that
     /// [`wide`] runs.
     #[inline(always)]
-    pub(crate) fn of<T: Float>(row_size: usize) -> Option<Self> {
+    pub fn of<T: Float>(row_size: usize) -> Option<Self> {
         #[cfg(target_arch = "x86_64")]
         if const { is_f32::<T>() } && row_size.is_multiple_of(8) && x86::Level::found().is_some() {
             return Some(Eights(()));
@@ -292,7 +324,7 @@ impl Eights {
     ///
     /// All three have the size that this was made for.
     #[inline(always)]
-    pub(crate) unsafe fn add_with_squares<T: Float>(
+    pub unsafe fn add_with_squares<T: Float>(
         self,
         factor: T,
         row: &[T],
@@ -318,7 +350,7 @@ fn sum_of_halves<T: Float>([a, b, c, d, e, f, g, h]: [T; 8]) -> T {
 
 /// The same slice, if the two types are one.
 #[inline(always)]
-pub(crate) fn same_type<T: 'static, U: 'static>(slice: &[T]) -> Option<&[U]> {
+pub fn same_type<T: 'static, U: 'static>(slice: &[T]) -> Option<&[U]> {
     // SAFETY: the types are equal.
     (TypeId::of::<T>() == TypeId::of::<U>())
         .then(|| unsafe { std::slice::from_raw_parts(slice.as_ptr().cast(), slice.len()) })
@@ -326,7 +358,7 @@ pub(crate) fn same_type<T: 'static, U: 'static>(slice: &[T]) -> Option<&[U]> {
 
 /// [`same_type`], for writing.
 #[inline(always)]
-pub(crate) fn same_type_mut<T: 'static, U: 'static>(slice: &mut [T]) -> Option<&mut [U]> {
+pub fn same_type_mut<T: 'static, U: 'static>(slice: &mut [T]) -> Option<&mut [U]> {
     // SAFETY: the types are equal.
     (TypeId::of::<T>() == TypeId::of::<U>())
         .then(|| unsafe { std::slice::from_raw_parts_mut(slice.as_mut_ptr().cast(), slice.len()) })

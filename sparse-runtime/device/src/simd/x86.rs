@@ -8,17 +8,40 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 /// The vector instructions of the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Level {
+pub enum Level {
     /// Sixteen registers of 32 bytes.
     Avx2,
     /// Thirty-two registers of 64 bytes, and masks.
     Avx512,
 }
 
+/// [`remember`]ed, or [`UNKNOWN`].
+static KNOWN: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+/// The value of [`KNOWN`] before the first look at the processor.
+const UNKNOWN: u8 = u8::MAX;
+
+fn remember(level: Option<Level>) {
+    KNOWN.store(level.map_or(0, |level| 1 + level as u8), Ordering::Relaxed);
+}
+
+/// Runs `body` in a process whose loops use no more than each level that the processor has, the
+/// least first.
+pub(super) fn at_each_level(body: &mut dyn FnMut(&str)) {
+    let best = Level::find();
+    for level in [None, Some(Level::Avx2), Some(Level::Avx512)] {
+        if level <= best {
+            remember(level);
+            body(&level.map_or("plain".to_owned(), |level| format!("{level:?}")));
+        }
+    }
+    remember(best);
+}
+
 impl Level {
     /// The best level, if any; found once.
     #[inline]
-    pub(crate) fn found() -> Option<Level> {
+    pub fn found() -> Option<Level> {
         let level = Level::of_the_processor();
         #[cfg(test)]
         let level = level.min(super::tests::HIGHEST.get());
@@ -36,7 +59,7 @@ impl Level {
             2 => Some(Level::Avx512),
             _ => {
                 let level = Level::find();
-                KNOWN.store(level.map_or(0, |level| 1 + level as u8), Ordering::Relaxed);
+                remember(level);
                 level
             }
         }
@@ -63,7 +86,7 @@ impl Level {
 /// AVX-512
 /// ([experiments](https://github.com/nnz-rs/nnz/blob/main/docs/notes/performance.md#vectors)).
 #[inline]
-pub(crate) fn gathers_under_masks() -> bool {
+pub fn gathers_under_masks() -> bool {
     Level::found() == Some(Level::Avx512) && is_of_intel()
 }
 
@@ -71,7 +94,7 @@ pub(crate) fn gathers_under_masks() -> bool {
 /// than single ones whose numbers are gathered first, as on AMD processors with AVX-512
 /// ([experiments](https://github.com/nnz-rs/nnz/blob/main/docs/notes/performance.md#vectors)).
 #[inline]
-pub(crate) fn divides_in_sixteens() -> bool {
+pub fn divides_in_sixteens() -> bool {
     Level::found() == Some(Level::Avx512) && (cfg!(test) || !is_of_intel())
 }
 
@@ -83,7 +106,7 @@ fn is_of_intel() -> bool {
 }
 
 /// Whether the processor is an AMD one. Not cached.
-pub(crate) fn is_of_amd() -> bool {
+pub fn is_of_amd() -> bool {
     is_made_by(b"AuthenticAMD")
 }
 
@@ -93,7 +116,7 @@ fn is_made_by(maker: &[u8; 12]) -> bool {
 }
 
 /// The processor's CPUID answer; zeros under Miri.
-pub(crate) fn cpuid(leaf: u32) -> CpuidResult {
+pub fn cpuid(leaf: u32) -> CpuidResult {
     if cfg!(miri) {
         // It runs none of the processor's instructions.
         return CpuidResult { eax: 0, ebx: 0, ecx: 0, edx: 0 };
@@ -112,7 +135,7 @@ pub(crate) fn cpuid(leaf: u32) -> CpuidResult {
 ///
 /// [`Level::found`] gave some level.
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-pub(crate) unsafe fn with_avx2<O>(body: impl FnOnce() -> O) -> O {
+pub unsafe fn with_avx2<O>(body: impl FnOnce() -> O) -> O {
     body()
 }
 
@@ -122,7 +145,7 @@ pub(crate) unsafe fn with_avx2<O>(body: impl FnOnce() -> O) -> O {
 ///
 /// [`Level::found`] gave it.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,popcnt")]
-pub(crate) unsafe fn with_avx512<O>(body: impl FnOnce() -> O) -> O {
+pub unsafe fn with_avx512<O>(body: impl FnOnce() -> O) -> O {
     body()
 }
 
@@ -133,7 +156,7 @@ pub(crate) unsafe fn with_avx512<O>(body: impl FnOnce() -> O) -> O {
 /// [`Level::found`] gave some level.
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
 #[inline]
-pub(crate) unsafe fn sum_of_terms<const INNER: bool>(a: &[[f32; 8]], b: &[[f32; 8]]) -> f32 {
+pub unsafe fn sum_of_terms<const INNER: bool>(a: &[[f32; 8]], b: &[[f32; 8]]) -> f32 {
     let mut sums = _mm256_setzero_ps();
     for (a, b) in a.iter().zip(b) {
         // SAFETY: eight elements each.
@@ -154,12 +177,7 @@ pub(crate) unsafe fn sum_of_terms<const INNER: bool>(a: &[[f32; 8]], b: &[[f32; 
 /// multiple of eight.
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
 #[inline]
-pub(crate) unsafe fn add_with_squares(
-    factor: f32,
-    row: &[f32],
-    sums: &mut [f32],
-    squares: &mut [f32],
-) {
+pub unsafe fn add_with_squares(factor: f32, row: &[f32], sums: &mut [f32], squares: &mut [f32]) {
     let factor = _mm256_set1_ps(factor);
     let (sums, squares) = (sums.as_mut_ptr(), squares.as_mut_ptr());
     for place in (0..row.len()).step_by(8) {
@@ -182,7 +200,7 @@ pub(crate) unsafe fn add_with_squares(
 /// The processor has AVX-512.
 #[inline]
 #[target_feature(enable = "avx512f,popcnt")]
-pub(crate) unsafe fn count_below(ids: &[u32], bound: u32) -> usize {
+pub unsafe fn count_below(ids: &[u32], bound: u32) -> usize {
     let (sixteens, rest) = ids.as_chunks::<16>();
     let bound = _mm512_set1_epi32(bound.cast_signed());
     let mut count = 0;
@@ -205,7 +223,7 @@ pub(crate) unsafe fn count_below(ids: &[u32], bound: u32) -> usize {
 /// The processor has AVX-512.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,popcnt")]
 #[inline]
-pub(crate) unsafe fn places_not_zero(numbers: &[f32; 64]) -> u64 {
+pub unsafe fn places_not_zero(numbers: &[f32; 64]) -> u64 {
     let mut places = 0;
     for (quarter, numbers) in numbers.as_chunks::<16>().0.iter().enumerate() {
         // SAFETY: sixteen numbers.
@@ -222,7 +240,7 @@ pub(crate) unsafe fn places_not_zero(numbers: &[f32; 64]) -> u64 {
 ///
 /// [`Level::found`] gave it, and the elements are those of `L`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,popcnt")]
-pub(crate) unsafe fn avx512<T: Float, L: Lanes<T>, B: Loop<T>>(body: B) {
+pub unsafe fn avx512<T: Float, L: Lanes<T>, B: Loop<T>>(body: B) {
     // SAFETY: as the caller says.
     unsafe { body.run::<L>() }
 }
@@ -233,7 +251,7 @@ pub(crate) unsafe fn avx512<T: Float, L: Lanes<T>, B: Loop<T>>(body: B) {
 ///
 /// [`Level::found`] gave it or a better one, and the elements are those of `L`.
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-pub(crate) unsafe fn avx2<T: Float, L: Lanes<T>, B: Loop<T>>(body: B) {
+pub unsafe fn avx2<T: Float, L: Lanes<T>, B: Loop<T>>(body: B) {
     // SAFETY: as the caller says.
     unsafe { body.run::<L>() }
 }
@@ -243,7 +261,7 @@ macro_rules! vectors {
         $zero:ident $splat:ident $load:ident $store:ident $add:ident $multiply:ident;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy)]
-        pub(crate) struct $name($register);
+        pub struct $name($register);
 
         impl<T: Float> Lanes<T> for $name {
             const COUNT: usize = $count;

@@ -6,13 +6,12 @@
 //! there are two.
 
 use super::scores;
-use crate::formats::{ColumnId, CsrView};
-use crate::kernels::row_loss::{Losses, RowLoss};
-use crate::linear::{
-    AHEAD, Scratch, Width, entries, is_large, prefetch_data, row_ahead_by, row_of,
-};
+use crate::linear::{Scratch, Width, entries, is_large, prefetch_data, row_ahead_by, row_of};
 use crate::optimizer::{RowAccumulator, RowCursor, RowUpdater, Slots, UpdateKind, term};
-use crate::prefetch::next_cache_is_near;
+use nnz_arrays::formats::{ColumnId, CsrView};
+use nnz_arrays::kernels::row_loss::{Losses, RowLoss};
+use nnz_device::prefetch::AHEAD;
+use nnz_device::prefetch::next_cache_is_near;
 use sparse_core::element::{Factor, Float};
 use sparse_core::update_rules::UpdateRule;
 

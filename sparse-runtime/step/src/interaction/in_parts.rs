@@ -3,15 +3,15 @@
 
 use super::batch::{add_row, update_rows};
 use super::{add_terms, interaction};
-use crate::formats::CsrView;
-use crate::kernels::row_loss::{Losses, RowLoss};
 use crate::linear::{
     Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_of, settle, with_row_loops,
 };
 use crate::optimizer::{RowAccumulator, RowUpdater, RowWeights, Slots, UpdateKind};
 use crate::row_parts::{Piece, each_updates};
-use crate::simd;
 use crate::stages::in_stages;
+use nnz_arrays::formats::CsrView;
+use nnz_arrays::kernels::row_loss::{Losses, RowLoss};
+use nnz_device::simd;
 use sparse_core::element::{Factor, Float};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
@@ -189,13 +189,13 @@ fn accumulate<T: Float<Accumulator = T>, V: Factor<T>, W: Width>(
 #[cfg(test)]
 mod tests {
     use crate::error::Result;
-    use crate::formats::Csr;
     use crate::interaction::any_rows;
     use crate::linear::{Fixed, Scratch};
     use crate::optimizer::{Beside, ParameterSpec, Plain, Updater, Weights};
-    use crate::parameter_memory::Table;
     use crate::row_parts::divide;
     use crate::with_rows;
+    use nnz_arrays::formats::Csr;
+    use nnz_arrays::parameter_memory::Table;
     use sparse_core::storage::Storage;
     use sparse_core::update_rules::{AdaGrad, Sgd, UpdateRule};
 

@@ -10,22 +10,22 @@ mod in_parts;
 
 use self::batch::many_rows;
 use crate::error::Result;
-use crate::formats::{ColumnId, CsrView};
-use crate::kernels::Parallel;
-use crate::kernels::row_loss::{Losses, RowLoss};
 use crate::linear::{
-    AHEAD, LINES_AHEAD, Scratch, Width, is_large, prefetch_data, row_ahead_by, row_of,
-    with_row_loops,
+    Scratch, Width, is_large, prefetch_data, row_ahead_by, row_of, with_row_loops,
 };
 use crate::model::{ModelError, RowSteps};
 use crate::optimizer::{
     Beside, Plain, ReadRows, RowCursor, RowUpdater, UpdateKind, Updater, Weights,
 };
-use crate::parameter_memory::Table;
-use crate::prefetch::LINE;
 use crate::row_parts::hand_on;
-use crate::simd::{Eights, in_sixteens, squares_less};
 use crate::with_rows;
+use nnz_arrays::formats::{ColumnId, CsrView};
+use nnz_arrays::kernels::Parallel;
+use nnz_arrays::kernels::row_loss::{Losses, RowLoss};
+use nnz_arrays::parameter_memory::Table;
+use nnz_device::prefetch::LINE;
+use nnz_device::prefetch::{AHEAD, LINES_AHEAD};
+use nnz_device::simd::{Eights, in_sixteens, squares_less};
 use sparse_core::element::{Factor, Float, Stored};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;

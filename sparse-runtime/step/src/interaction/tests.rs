@@ -2,12 +2,12 @@
 
 use super::{any_rows, step};
 use crate::error::Result;
-use crate::formats::Csr;
-use crate::kernels::Parallel;
 use crate::linear::{Fixed, Scratch};
 use crate::optimizer::{ParameterSpec, Updater};
-use crate::parameter_memory::Table;
 use crate::with_rows;
+use nnz_arrays::formats::Csr;
+use nnz_arrays::kernels::Parallel;
+use nnz_arrays::parameter_memory::Table;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{AdaGrad, Adam, Ftrl, LazyUpdate, Sgd, UpdateRule};
 
@@ -17,7 +17,7 @@ const SIZE: usize = 9;
 type Tables = [Table<f32>; 2];
 
 /// A batch of some rows, one of them in each fifth step.
-fn batch(x: &Csr<f32>, number: usize) -> Result<crate::formats::CsrView<'_, f32>> {
+fn batch(x: &Csr<f32>, number: usize) -> Result<nnz_arrays::formats::CsrView<'_, f32>> {
     let first = number * 3 % 20;
     Ok(x.view().rows(first..first + if number % 5 == 4 { 1 } else { 12 })?)
 }

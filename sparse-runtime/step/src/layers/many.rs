@@ -9,15 +9,15 @@
 
 use super::reads::RowReads;
 use crate::error::Result;
-use crate::kernels::Parallel;
 use crate::linear::{Scratch, is_large};
 use crate::optimizer::{RowWeights, Updater, Weights};
 use crate::paces::Stage;
-use crate::parameter_memory::Table;
 use crate::row_parts::{MAX_SLOTS, in_turn};
-use crate::simd;
-use crate::thread_pool;
 use crate::with_rows;
+use nnz_arrays::kernels::Parallel;
+use nnz_arrays::parameter_memory::Table;
+use nnz_device::simd;
+use nnz_device::thread_pool;
 use sparse_core::element::Float;
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;

@@ -2,12 +2,13 @@
 
 use super::shared::SharedReads;
 use crate::error::Result;
-use crate::formats::{ColumnId, CsrView};
-use crate::kernels::embedding_bag;
-use crate::linear::{self, AHEAD, Fixed, is_large, prefetch_data, row_ahead, row_of};
+use crate::linear::{self, Fixed, is_large, prefetch_data, row_ahead, row_of};
 use crate::model::ModelError;
 use crate::optimizer::{ReadRows, RowCursor, RowUpdater, UpdateKind};
-use crate::with_column_ids;
+use nnz_arrays::formats::{ColumnId, CsrView};
+use nnz_arrays::kernels::embedding_bag;
+use nnz_arrays::with_column_ids;
+use nnz_device::prefetch::AHEAD;
 use sparse_core::element::{Factor, Float, Id, Stored};
 use sparse_core::update_rules::UpdateRule;
 

@@ -2,10 +2,11 @@
 
 use super::reads::{Bags, Taken, add_alike};
 use crate::error::Result;
-use crate::linear::{self, AHEAD, Fixed, prefetch_data, row_ahead, row_of};
+use crate::linear::{self, Fixed, prefetch_data, row_ahead, row_of};
 use crate::model::ModelError;
 use crate::optimizer::{ReadRows as _, RowUpdater, RowWeights, UpdateKind};
-use crate::with_column_ids;
+use nnz_arrays::with_column_ids;
+use nnz_device::prefetch::AHEAD;
 use sparse_core::element::{Factor, Float, Id};
 use sparse_core::update_rules::UpdateRule;
 

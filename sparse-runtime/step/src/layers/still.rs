@@ -4,11 +4,11 @@ use super::reads::{self, RowReads};
 use super::shared::SharedReads;
 use super::together::NamesRows;
 use crate::error::Result;
-use crate::formats::{ColumnId, ColumnIdsView};
 use crate::model::ModelError;
 use crate::optimizer::{RowUpdater, RowWeights, UpdateKind};
-use crate::prefetch::is_far;
-use crate::with_column_ids;
+use nnz_arrays::formats::{ColumnId, ColumnIdsView};
+use nnz_arrays::with_column_ids;
+use nnz_device::prefetch::is_far;
 use sparse_core::element::Float;
 use sparse_core::update_rules::UpdateRule;
 

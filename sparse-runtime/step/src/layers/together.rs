@@ -5,10 +5,10 @@ use super::reads::{Bags, RowReads, Taken};
 use super::shared::SharedReads;
 use super::still::Stopped;
 use crate::error::Result;
-use crate::formats::{ColumnId, ColumnIdsView};
 use crate::linear::{entries, row_of};
 use crate::optimizer::{RowUpdater, RowWeights, UpdateKind, term};
-use crate::with_column_ids;
+use nnz_arrays::formats::{ColumnId, ColumnIdsView};
+use nnz_arrays::with_column_ids;
 use sparse_core::element::{Factor, Float, Id};
 use sparse_core::update_rules::UpdateRule;
 

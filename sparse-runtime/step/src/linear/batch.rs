@@ -13,9 +13,9 @@ use super::{
     RowFunctions, Scratch, Width, ask_for_each, entries, is_large, is_read_anew, prefetch_data,
     row_ahead, row_ahead_by, row_of, settled_product,
 };
-use crate::formats::{ColumnId, CsrView};
 use crate::optimizer::{RowUpdater, UpdateKind};
-use crate::with_column_ids;
+use nnz_arrays::formats::{ColumnId, CsrView};
+use nnz_arrays::with_column_ids;
 use sparse_core::element::{Factor, Float};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;

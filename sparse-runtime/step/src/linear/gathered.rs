@@ -2,9 +2,9 @@
 
 use super::products::sum_of_products;
 use super::rows::{prefetch_data, row_of};
-use crate::formats::{ColumnId, CsrView};
 use crate::model::RowSteps;
 use crate::optimizer::{ReadRows, RowCursor, Settling, UpdateKind};
+use nnz_arrays::formats::{ColumnId, CsrView};
 use sparse_core::element::{Factor, Float, Stored};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
@@ -173,7 +173,7 @@ unsafe fn add_row<'a, R: UpdateRule, T: Float, V: Factor<T>, K: UpdateKind, I: C
 fn are_long<V: Stored>(x: CsrView<'_, V>) -> bool {
     let n_entries: u64 = x.starts().iter().zip(x.ends()).map(|(start, end)| end - start).sum();
     #[cfg(target_arch = "x86_64")]
-    let in_vectors = crate::simd::x86::gathers_under_masks();
+    let in_vectors = nnz_device::simd::x86::gathers_under_masks();
     #[cfg(not(target_arch = "x86_64"))]
     let in_vectors = false;
     !in_vectors && n_entries > (LONG * x.n_rows()) as u64
@@ -225,10 +225,10 @@ unsafe fn find_scores<'a, R: UpdateRule, T: Float, V: Factor<T>, K: UpdateKind, 
 
 #[cfg(test)]
 mod tests {
-    use crate::formats::Csr;
     use crate::linear::{self, Fixed, Scratch};
     use crate::optimizer::{ParameterSpec, Updater, Usage};
-    use crate::parameter_memory::Table;
+    use nnz_arrays::formats::Csr;
+    use nnz_arrays::parameter_memory::Table;
     use sparse_core::storage::Storage;
     use sparse_core::update_rules::{Correction, Sgd, Svrg};
 

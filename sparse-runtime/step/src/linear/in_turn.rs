@@ -1,14 +1,15 @@
 //! Many steps of one sample each, in one call.
 
-use super::rows::{AHEAD, LINES_AHEAD, are_large, is_large, prefetch_data, row_ahead_by, row_of};
+use super::rows::{are_large, is_large, prefetch_data, row_ahead_by, row_of};
 use super::{Scratch, Width, gathered, racing, row_step, with_row_loops};
 use crate::error::Result;
-use crate::formats::{ColumnId, CsrView};
-use crate::kernels::row_loss::{Losses, RowLoss};
 use crate::model::{ModelError, RowSteps};
 use crate::optimizer::{RowCursor, RowUpdater, Settling, UpdateKind, Updater};
-use crate::parameter_memory::Table;
 use crate::with_rows;
+use nnz_arrays::formats::{ColumnId, CsrView};
+use nnz_arrays::kernels::row_loss::{Losses, RowLoss};
+use nnz_arrays::parameter_memory::Table;
+use nnz_device::prefetch::{AHEAD, LINES_AHEAD};
 use sparse_core::element::{Factor, Float, Stored};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;

@@ -8,12 +8,13 @@
 //! independent loads run as far ahead by themselves, since no branch depends on them.
 
 use super::products::HandedOn;
-use super::rows::{LINES_AHEAD, prefetch_data, row_ahead_by};
-use crate::formats::{ColumnIdsView, CsrView};
+use super::rows::{prefetch_data, row_ahead_by};
 use crate::optimizer::RowWeights;
-use crate::prefetch::{prefetch, prefetch_at};
 use crate::row_parts::Piece;
-use crate::simd::{are_f32, same_type, same_type_mut, x86};
+use nnz_arrays::formats::{ColumnIdsView, CsrView};
+use nnz_device::prefetch::LINES_AHEAD;
+use nnz_device::prefetch::{prefetch, prefetch_at};
+use nnz_device::simd::{are_f32, same_type, same_type_mut, x86};
 use sparse_core::element::{Factor, Float};
 use std::arch::x86_64::*;
 use std::ops::Range;
@@ -445,7 +446,7 @@ fn sum_of(four: __m128) -> f32 {
 mod tests {
     use super::super::products::sum_of_products;
     use super::*;
-    use crate::formats::{Csr, RowSelection};
+    use nnz_arrays::formats::{Csr, RowSelection};
     use sparse_core::element::Unit;
 
     #[test]

@@ -19,45 +19,45 @@ mod racing;
 mod rows;
 #[cfg(test)]
 mod tests;
-mod width;
 
 use self::batch::{many_rows, many_short_rows};
 pub use self::in_turn::steps;
-pub use self::width::{Fixed, Runtime, Width};
 pub(crate) use in_parts::settle;
+pub use nnz_device::simd::{Fixed, Runtime, Width};
 pub(crate) use products::{product, scatter, settled_product, sum_of_products};
 pub(crate) use rows::{
-    AHEAD, DATA_AHEAD, ENTRIES_AHEAD, LINES_AHEAD, entries, is_large, is_read_anew, prefetch_data,
-    range_of, row_ahead, row_ahead_by, row_of,
+    entries, is_large, is_read_anew, prefetch_data, range_of, row_ahead, row_ahead_by, row_of,
 };
 
 use crate::error::Result;
-use crate::formats::{ColumnId, ColumnIdsView, CsrView};
-use crate::kernels::Parallel;
-use crate::kernels::row_loss::{Losses, RowLoss};
 use crate::layers::Run;
 use crate::model::ModelError;
 use crate::optimizer::{
     Beside, RowAccumulator, RowCursor, RowUpdater, Settling, UpdateKind, Updater, Weights,
 };
 use crate::paces::{Begun, Paces, Stage};
-use crate::parameter_memory::Table;
 use crate::row_parts::{Parts, RowPart, hand_on, parts_of_work, work_of_step};
-use crate::{with_column_ids, with_rows};
+use crate::with_rows;
+use nnz_arrays::formats::{ColumnId, ColumnIdsView, CsrView};
+use nnz_arrays::kernels::Parallel;
+use nnz_arrays::kernels::row_loss::{Losses, RowLoss};
+use nnz_arrays::parameter_memory::Table;
+use nnz_arrays::with_column_ids;
+use nnz_device::prefetch::AHEAD;
 use sparse_core::element::{Factor, Float, Stored};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 
 /// Runs a loop over rows of data with their ids, compiled for vectors where rows of the width `$W`
 /// are worth it, and the ids have the type that they have up to 2³² columns: by `wide`, or by
-/// another function of [`lanes`](crate::simd).
+/// another function of [`lanes`](nnz_device::simd).
 macro_rules! with_row_loops {
     ($W:ty, $columns:expr, |$ids:ident| $body:expr) => {
-        $crate::linear::with_row_loops!($W; $crate::simd::wide, $columns, |$ids| $body)
+        $crate::linear::with_row_loops!($W; nnz_device::simd::wide, $columns, |$ids| $body)
     };
     ($W:ty; $run:expr, $columns:expr, |$ids:ident| $body:expr) => {
         match $columns {
-            $crate::formats::ColumnIdsView::U32($ids) => {
+            nnz_arrays::formats::ColumnIdsView::U32($ids) => {
                 if <$W as $crate::linear::Width>::IN_VECTORS {
                     $run(
                         #[inline(always)]
@@ -67,7 +67,7 @@ macro_rules! with_row_loops {
                     $body
                 }
             }
-            $crate::formats::ColumnIdsView::U64($ids) => $body,
+            nnz_arrays::formats::ColumnIdsView::U64($ids) => $body,
         }
     };
 }

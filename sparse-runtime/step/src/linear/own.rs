@@ -1,10 +1,10 @@
 //! Sums of gradients of a parameter of one column, divided among threads by table rows; each thread
 //! finds its entries by itself: [`OwnEntries`].
 
-use crate::formats::CsrView;
-use crate::kernels::own_entries::OwnEntries;
 use crate::optimizer::RowAccumulator;
-use crate::simd::{are_f32, x86};
+use nnz_arrays::formats::CsrView;
+use nnz_arrays::kernels::own_entries::OwnEntries;
+use nnz_device::simd::{are_f32, x86};
 use sparse_core::element::{Factor, Float, Stored};
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
 //! The product of a csr row with a parameter, and the updates by its gradient.
 
 use super::Width;
-use crate::formats::{ColumnId, LANES};
 use crate::optimizer::{ReadRows, RowCursor, Settling, UpdateKind};
+use nnz_arrays::formats::{ColumnId, LANES};
 use sparse_core::element::{Factor, Float};
 use sparse_core::update_rules::UpdateRule;
 

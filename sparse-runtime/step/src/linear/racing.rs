@@ -1,11 +1,12 @@
 //! Hogwild: steps of one sample each, on a table that other threads update meanwhile.
 
-use super::rows::{AHEAD, prefetch_data, row_of};
+use super::rows::{prefetch_data, row_of};
 use super::{Scratch, Width, sum_of_products, with_row_loops};
-use crate::formats::{ColumnId, CsrView};
-use crate::kernels::row_loss::RowLoss;
 use crate::model::RowSteps;
 use crate::optimizer::{Place, PlacesAhead, RacingCursor, RacingRows};
+use nnz_arrays::formats::{ColumnId, CsrView};
+use nnz_arrays::kernels::row_loss::RowLoss;
+use nnz_device::prefetch::AHEAD;
 use sparse_core::element::{Factor, Float};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
@@ -142,11 +143,11 @@ unsafe fn product<R: UpdateRule, T: Float, V: Factor<T>, const PLAIN: bool, cons
 
 #[cfg(test)]
 mod tests {
-    use crate::formats::Csr;
     use crate::linear::{Fixed, Scratch, steps};
     use crate::optimizer::{HotRows, ParameterSpec, Racer, Shared, Updater};
-    use crate::parameter_memory::Table;
-    use crate::training::tests::linear::Linear;
+    use nnz_arrays::formats::Csr;
+    use nnz_arrays::parameter_memory::Table;
+    use nnz_train::training::tests::linear::Linear;
     use sparse_core::storage::Storage;
     use sparse_core::update_rules::{AdaGrad, Racing, Sgd, UpdateRule};
     use std::sync::Arc;

@@ -1,9 +1,10 @@
 //! The samples of a batch: their bounds, and prefetches ahead of their turn.
 
 use super::Width;
-use crate::formats::{ColumnId, CsrView};
 use crate::optimizer::{RowUpdater, UpdateKind};
-use crate::prefetch::{is_far, prefetch_lone_runs, prefetch_runs};
+use nnz_arrays::formats::{ColumnId, CsrView};
+use nnz_device::prefetch::{AHEAD, DATA_AHEAD, ENTRIES_AHEAD, LINES_AHEAD};
+use nnz_device::prefetch::{is_far, prefetch_lone_runs, prefetch_runs};
 use sparse_core::element::{Float, Stored};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
@@ -57,12 +58,6 @@ pub(crate) fn prefetch_data<V: Stored, I: ColumnId>(x: CsrView<'_, V>, ids: &[I]
     }
 }
 
-/// Entries between prefetching and reading one, for consecutive samples: a page.
-pub(crate) const ENTRIES_AHEAD: usize = 1024;
-
-/// Rows of data between asking for one that lies anywhere and reading it.
-pub(crate) const DATA_AHEAD: usize = 16;
-
 /// The ids of the row of data whose rows are asked for now.
 #[inline(always)]
 pub(crate) fn row_ahead<'a, V: Stored, I: ColumnId>(
@@ -84,13 +79,6 @@ pub(crate) fn row_ahead_by<'a, V: Stored, I: ColumnId>(
     if row + ahead < x.n_rows() { row_of(x, ids, row + ahead).0 } else { &[] }
 }
 
-/// Rows of data between asking for the rows of a parameter and reading them.
-pub(crate) const AHEAD: usize = 2;
-
-/// The same where a row of the parameter, with its states, is one line of the cache at most, so
-/// that a cache has room for more of them.
-pub(crate) const LINES_AHEAD: usize = 4;
-
 /// The same by the width of a parameter.
 #[inline(always)]
 pub(super) fn ahead_of<W: Width>() -> usize {
@@ -110,7 +98,7 @@ pub(crate) fn is_read_anew<V: Stored, I: ColumnId>(x: CsrView<'_, V>, _ids: &[I]
     is_far(x.nnz() * (size_of::<I>() + size_of::<V>()))
 }
 
-/// Whether asking ahead pays: the table is [larger than a cache](crate::prefetch::is_far).
+/// Whether asking ahead pays: the table is [larger than a cache](nnz_device::prefetch::is_far).
 #[inline(always)]
 pub(crate) fn is_large<R: UpdateRule, T: Float, K: UpdateKind>(
     rows: &RowUpdater<'_, R, T, K>,

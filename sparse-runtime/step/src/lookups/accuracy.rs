@@ -1,10 +1,10 @@
 //! Weights after a step of a large batch that names one row, against `f64`.
 
 use super::{Reads, Rows, Visitor, step};
-use crate::kernels::Parallel;
 use crate::linear::{Fixed, Scratch};
 use crate::optimizer::{ParameterSpec, Updater};
-use crate::parameter_memory::Table;
+use nnz_arrays::kernels::Parallel;
+use nnz_arrays::parameter_memory::Table;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::Sgd;
 

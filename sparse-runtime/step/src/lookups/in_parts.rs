@@ -7,10 +7,10 @@ use super::{Reads, Rows, Tables, named};
 use crate::error::Result;
 use crate::linear::{Scratch, Width};
 use crate::optimizer::{RowAccumulator, RowCursor, SharedRows, UpdateKind};
-use crate::prefetch::LINE;
 use crate::row_parts::{MAX_SLOTS, in_turn};
-use crate::simd;
-use crate::thread_pool;
+use nnz_device::prefetch::LINE;
+use nnz_device::simd;
+use nnz_device::thread_pool;
 use sparse_core::element::Float;
 use sparse_core::update_rules::UpdateRule;
 use std::mem::{self, MaybeUninit};
@@ -227,12 +227,12 @@ fn sum<'c, P, R, T, K, F, const N: usize, const M: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::Parallel;
     use crate::linear::{Fixed, Runtime};
     use crate::lookups::Visitor;
     use crate::optimizer::{ParameterSpec, Plain, Updater, Weights};
-    use crate::parameter_memory::Table;
     use crate::row_parts::parts_of_work;
+    use nnz_arrays::kernels::Parallel;
+    use nnz_arrays::parameter_memory::Table;
     use sparse_core::storage::Storage;
     use sparse_core::update_rules::Sgd;
 

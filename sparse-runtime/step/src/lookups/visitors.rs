@@ -3,7 +3,7 @@
 use super::{Reads, Visitor};
 use crate::linear::Width;
 use crate::optimizer::{ReadRows as _, RowAccumulator, RowCursor, RowUpdater, UpdateKind};
-use crate::simd::inner;
+use nnz_device::simd::inner;
 use sparse_core::element::Float;
 use sparse_core::update_rules::UpdateRule;
 

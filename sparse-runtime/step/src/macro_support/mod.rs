@@ -4,10 +4,10 @@
 pub mod plan;
 
 use crate::error::Result;
-use crate::formats::{
+use crate::model::{Model, ModelError, Parameter, Plan};
+use nnz_arrays::formats::{
     Array, CsrView, DenseView, Extents, IdsView, RowSparseView, Shape, position_beyond,
 };
-use crate::model::{Model, ModelError, Parameter, Plan};
 use sparse_core::element::{Element, Float, Id, Stored};
 use sparse_core::inspect::Sizes;
 use std::fmt;

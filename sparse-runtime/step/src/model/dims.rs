@@ -1,6 +1,6 @@
 //! Named dimensions, given when a model is made.
 
-use crate::escaped::Escaped;
+use nnz_arrays::escaped::Escaped;
 use std::fmt;
 
 /// Named extents: `dims! { d: 1000, k: 20 }`.
@@ -53,6 +53,8 @@ pub enum DimsError {
         bytes: usize,
     },
 }
+
+sparse_core::debug_of_errors!(DimsError);
 
 impl Dims {
     /// No dimensions.

@@ -1,6 +1,6 @@
 //! Errors between a model and a batch.
 
-use crate::formats::{IdsView, Shape};
+use nnz_arrays::formats::{IdsView, Shape};
 use sparse_core::storage::ElementType;
 
 /// A batch does not fit the model, or the model does not support a call.
@@ -267,6 +267,8 @@ pub enum ModelError {
     },
 }
 
+sparse_core::debug_of_errors!(ModelError);
+
 /// The help for a batch of another width than a model.
 fn width_help(found: usize, expected: usize, dim: &str) -> String {
     if found < expected {
@@ -306,7 +308,7 @@ impl ModelError {
     }
 
     #[cold]
-    pub(crate) fn batch_size(
+    pub fn batch_size(
         model: &'static str,
         input: &'static str,
         dim: Option<&'static str>,

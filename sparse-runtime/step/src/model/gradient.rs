@@ -1,8 +1,8 @@
 //! The gradient of a parameter, of either storage type.
 
 use crate::error::Result;
-use crate::formats::{Dense, RowSparse, RowSparseView};
 use crate::model::{Model, ModelError};
+use nnz_arrays::formats::{Dense, RowSparse, RowSparseView};
 use sparse_core::element::Float;
 
 /// The gradient of one parameter, by [`Model::gradient_mut`](super::Model::gradient_mut).
@@ -39,7 +39,7 @@ impl<T: Float> GradientMut<'_, T> {
 
     /// Subtracts another gradient of the same parameter. O(stored elements); allocates only if the
     /// two store different rows.
-    pub(crate) fn subtract(&mut self, other: GradientMut<'_, T>) -> Result<()> {
+    pub fn subtract(&mut self, other: GradientMut<'_, T>) -> Result<()> {
         match (self, other) {
             (GradientMut::Dense(gradient), GradientMut::Dense(other)) => {
                 subtract_each(gradient.values_mut(), other.values());
@@ -89,7 +89,7 @@ pub(super) fn subtract<M: Model>(model: &mut M, other: &mut M) -> Result<()> {
 /// # Errors
 ///
 /// [`ModelError::NoGradient`] for a model written by hand that does not give it.
-pub(crate) fn trained<M: Model>(
+pub fn trained<M: Model>(
     model: &mut M,
     index: usize,
 ) -> Result<Option<GradientMut<'_, M::Element>>> {

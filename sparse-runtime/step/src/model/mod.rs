@@ -3,28 +3,28 @@
 
 mod dims;
 mod error;
-pub(crate) mod gradient;
+pub mod gradient;
 #[cfg(feature = "cuda")]
-mod on_gpu;
+pub(crate) mod on_gpu;
 mod parameter;
 mod rows;
 mod steps;
 
+pub use crate::error::{Error, Result};
 pub use dims::{Dims, DimsError};
 pub use error::ModelError;
 pub use gradient::GradientMut;
 #[cfg(feature = "cuda")]
-pub use on_gpu::OnGpu;
+pub use on_gpu::{OnGpu, for_each_unit};
 pub use parameter::{Parameter, ParameterMut, ParameterRef, ParameterStorage, RowSparseGradient};
 pub use rows::{InputView, RowIds, RowSet};
 pub use sparse_core::operators::Link;
 pub use steps::RowSteps;
 
-use crate::error::Result;
-use crate::formats::{CsrView, DenseView, IdsView, RowIdsView, RowSparseView, Shape};
-use crate::kernels::Parallel;
 use crate::optimizer::{Updater, clip};
-use crate::parameter_memory::Table;
+use nnz_arrays::formats::{CsrView, DenseView, IdsView, RowIdsView, RowSparseView, Shape};
+use nnz_arrays::kernels::Parallel;
+use nnz_arrays::parameter_memory::Table;
 use sparse_core::element::{Float, Unit};
 use sparse_core::inspect::{BoundPlan, PlanTable, Sizes};
 use sparse_core::storage::{ElementType, Storage};
@@ -472,8 +472,8 @@ pub trait BatchSource<'a, T: Float> {
     ///
     /// # Errors
     ///
-    /// [`FormatError::NotUnit`](crate::formats::FormatError::NotUnit) for the first value that is
-    /// not 1.
+    /// [`FormatError::NotUnit`](nnz_arrays::formats::FormatError::NotUnit) for the first value that
+    /// is not 1.
     fn unit(&self, index: usize) -> Result<CsrView<'a, Unit>> {
         Ok(self.csr(index)?.units()?)
     }
@@ -522,7 +522,7 @@ pub struct InputInfo {
 
 impl InputInfo {
     /// Its shape without rows: that of an unread label.
-    pub(crate) fn without_rows(&self) -> Shape {
+    pub fn without_rows(&self) -> Shape {
         let extents = self.shape.iter().enumerate();
         let extents: Vec<usize> = extents
             .map(|(axis, extent)| match extent {
@@ -550,7 +550,7 @@ pub enum LabelKind {
 impl LabelKind {
     /// Whether a label that is a number is valid.
     #[inline]
-    pub(crate) fn fits<T: Float>(self, label: T) -> bool {
+    pub fn fits<T: Float>(self, label: T) -> bool {
         match self {
             LabelKind::Binary => label == -T::one() || (label >= T::zero() && label <= T::one()),
             LabelKind::Count => label >= T::zero(),
@@ -559,7 +559,7 @@ impl LabelKind {
     }
 
     /// The valid labels, in words.
-    pub(crate) fn expectation(self) -> &'static str {
+    pub fn expectation(self) -> &'static str {
         match self {
             LabelKind::Binary => {
                 "a label of a binary loss, -1 or 0, and 1, or a probability in [0, 1]"

@@ -1,12 +1,12 @@
 //! Parameters: tables whose storage type, and that of their gradient, are in the Rust type.
 
 use super::DimsError;
-use crate::device::{Cpu, Device};
 use crate::error::Result;
-use crate::formats::{Array, Dense, DenseView, FormatError, RowSparse, RowSparseView, Shape};
-use crate::initializer::{Initializer, Stream};
-use crate::memory;
-use crate::parameter_memory::Table;
+use nnz_arrays::device::{Cpu, Device};
+use nnz_arrays::formats::{Array, Dense, DenseView, FormatError, RowSparse, RowSparseView, Shape};
+use nnz_arrays::initializer::{Initializer, Stream};
+use nnz_arrays::parameter_memory::Table;
+use nnz_device::memory;
 use sparse_core::element::{Element, Float};
 use std::fmt;
 use std::marker::PhantomData;
@@ -86,7 +86,7 @@ impl<T: Float, S: Array<Element = T>, G: Array<Element = T>> Parameter<S, G> {
     /// # Errors
     ///
     /// [`DimsError::TooLarge`] if the table cannot be addressed, [`DimsError::OutOfMemory`], and
-    /// [`InitializerError`](crate::initializer::InitializerError).
+    /// [`InitializerError`](nnz_arrays::initializer::InitializerError).
     pub fn new(
         name: &'static str,
         shape: impl Into<Shape>,
@@ -325,7 +325,7 @@ impl<T: Element> ParameterMut<'_, T> {
 mod tests {
     use super::*;
     use crate::error::Error;
-    use crate::initializer::Seed;
+    use nnz_arrays::initializer::Seed;
 
     type Tabled<S> = Parameter<S, RowSparse>;
 

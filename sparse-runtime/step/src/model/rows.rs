@@ -2,8 +2,8 @@
 
 use super::{Extent, Model, ModelError};
 use crate::error::Result;
-use crate::formats::{CsrView, DenseView, IdsView, RowIdsView, RowSparseView};
-use crate::kernels::index_set::IndexSet;
+use nnz_arrays::formats::{CsrView, DenseView, IdsView, RowIdsView, RowSparseView};
+use nnz_arrays::kernels::index_set::IndexSet;
 use sparse_core::element::{Float, Unit};
 
 /// An input or label of a batch, by [`Model::input`].
@@ -39,7 +39,7 @@ impl RowSet {
     /// # Errors
     ///
     /// The first error of `visit`.
-    pub(crate) fn visit<M: Model>(
+    pub fn visit<M: Model>(
         self,
         batch: &M::Batch<'_>,
         visit: &mut dyn FnMut(usize) -> Result<()>,

@@ -10,7 +10,7 @@ use sparse_core::element::Float;
 /// # Errors
 ///
 /// [`ModelError::NoGradient`](crate::model::ModelError::NoGradient), before anything is changed.
-pub(crate) fn gradients<M: Model>(model: &mut M, max_norm: f64) -> Result<()> {
+pub fn gradients<M: Model>(model: &mut M, max_norm: f64) -> Result<()> {
     let mut squares = 0.0;
     let mut each = |change: &mut dyn FnMut(&mut [M::Element])| -> Result<()> {
         for index in 0..M::PARAMETERS.len() {

@@ -2,8 +2,8 @@
 
 use super::memory::Places;
 use super::rows::{StateOf, StepOf, UpdateKind, on_weight};
-use crate::prefetch::prefetch_row;
-use crate::simd;
+use nnz_device::prefetch::prefetch_row;
+use nnz_device::simd;
 use sparse_core::element::Float;
 use sparse_core::update_rules::{StateBlock, Step, UpdateRule};
 use std::marker::PhantomData;
@@ -291,7 +291,7 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
     }
 
     /// The same, as many sixteens of it as there are before: for a loop that
-    /// [has vectors of them](crate::simd::in_sixteens).
+    /// [has vectors of them](nnz_device::simd::in_sixteens).
     ///
     /// # Safety
     ///

@@ -1,6 +1,6 @@
 //! Errors of updates.
 
-use crate::formats::Shape;
+use nnz_arrays::formats::Shape;
 
 /// An update that does not fit the parameters. Every variant names the parameter.
 #[derive(Clone, PartialEq, thiserror::Error)]
@@ -304,6 +304,8 @@ pub enum OptimizerError {
         value: f64,
     },
 }
+
+sparse_core::debug_of_errors!(OptimizerError);
 
 /// Names in backticks, joined by *or*.
 fn one_of(names: &[&str]) -> String {

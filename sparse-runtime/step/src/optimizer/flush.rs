@@ -10,7 +10,7 @@ use super::touched::TouchedRows;
 use super::updater::{Record, Updater};
 use crate::error::Result;
 use crate::model::Model;
-use crate::parameter_memory::Recorder;
+use nnz_arrays::parameter_memory::Recorder;
 use sparse_core::element::Float;
 use sparse_core::update_rules::{IdleMap, StateBlock, Step, UpdateRule};
 use std::marker::PhantomData;
@@ -21,7 +21,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     ///
     /// O(values of the rows that batches have touched so far + rows / 4096) where rows wait and the
     /// others are not changed by idle steps: those of zeros in a
-    /// [`Table`](crate::parameter_memory::Table) that nobody else writes, and any under a rule
+    /// [`Table`](nnz_arrays::parameter_memory::Table) that nobody else writes, and any under a rule
     /// whose idle steps move only what had a gradient (momentum without weight decay). Else
     /// O(values): weight decay shrinks every weight. O(1) where no row waits.
     ///
@@ -249,7 +249,7 @@ fn settle_touched<R: UpdateRule, T: Float, K: UpdateKind>(
 mod tests {
     use super::*;
     use crate::optimizer::ParameterSpec;
-    use crate::parameter_memory::Table;
+    use nnz_arrays::parameter_memory::Table;
     use sparse_core::storage::Storage;
     use sparse_core::update_rules::{Ftrl, LazyUpdate, Sgd};
 

@@ -2,7 +2,7 @@
 
 /// The rows that threads keep copies of, each in a slot that its number leads to.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct HotRows {
+pub struct HotRows {
     /// The row of each slot; of one that is free a number that leads to another, so that no row is
     /// found there.
     slots: Vec<u32>,
@@ -11,14 +11,14 @@ pub(crate) struct HotRows {
 
 impl HotRows {
     /// The most that there can be.
-    pub(crate) const MOST: usize = 1 << Self::MOST_BITS;
+    pub const MOST: usize = 1 << Self::MOST_BITS;
 
     const MOST_BITS: u32 = 24;
 
     /// Of some rows the first ones, at most so many and [`MOST`](Self::MOST), that no earlier row
     /// has taken the slot of: so a look-up is one comparison,
     /// and the slots, which it reads at random, stay in the nearest cache.
-    pub(crate) fn new(rows: impl Iterator<Item = usize>, at_most: usize) -> Self {
+    pub fn new(rows: impl Iterator<Item = usize>, at_most: usize) -> Self {
         if at_most == 0 {
             return HotRows::default();
         }

@@ -5,7 +5,7 @@ use super::memory::Weights;
 use super::updater::{Record, Updater};
 use crate::error::Result;
 use crate::model::Model;
-use crate::parameter_memory::{Owner, Table};
+use nnz_arrays::parameter_memory::{Owner, Table};
 use num_traits::One;
 use sparse_core::element::Float;
 use sparse_core::update_rules::{Step, UpdateRule};

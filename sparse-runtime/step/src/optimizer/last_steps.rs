@@ -1,11 +1,11 @@
 //! The last step of each table row, beside its weights or in an array.
 
-use crate::prefetch::prefetch_at;
+use nnz_device::prefetch::prefetch_at;
 use std::marker::PhantomData;
 
 /// The last step of each table row. It lies beside the row's weights and states if a row of
-/// [blocks](crate::parameter_memory::Layout) has unused bytes, so that one cache line has the whole
-/// row; otherwise in an array. By value, like [`RowCursor`](super::RowCursor).
+/// [blocks](nnz_arrays::parameter_memory::Layout) has unused bytes, so that one cache line has the
+/// whole row; otherwise in an array. By value, like [`RowCursor`](super::RowCursor).
 ///
 /// Invariant: from `first` on there are `n_rows` numbers, `stride` bytes from one to the next,
 /// borrowed for `'a`.
@@ -107,7 +107,7 @@ impl<'a> LastSteps<'a> {
 mod tests {
     use crate::optimizer::samples::Usage;
     use crate::optimizer::{ParameterSpec, Updater};
-    use crate::parameter_memory::Table;
+    use nnz_arrays::parameter_memory::Table;
     use sparse_core::element::Float;
     use sparse_core::storage::Storage;
     use sparse_core::update_rules::{Correction, LazyUpdate, Sgd, Svrg, UpdateRule};

@@ -9,7 +9,7 @@ use super::rows::{IdleOf, RowUpdater, StateOf, StepOf, UpdateKind, WithSlots};
 use super::settling::Settling;
 use super::updater::{Begun, GroupOf, Record, Updater};
 use crate::error::Result;
-use crate::parameter_memory::{Recorder, Table, Tenant};
+use nnz_arrays::parameter_memory::{Recorder, Table, Tenant};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{IdleMap, LazyUpdate, StateBlock, Step, UpdateRule};
@@ -58,7 +58,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
 
     /// The blocks of a table with this updater's states, zeros at first; `None` where the rule
     /// keeps none.
-    pub(super) fn blocks_of(&self, parameter: usize, table: &mut Table<T>) -> Option<*mut u8> {
+    pub fn blocks_of(&self, parameter: usize, table: &mut Table<T>) -> Option<*mut u8> {
         let n_states = states_of_row::<T::Accumulator, StateOf<R, T>>(table.row_size());
         let recorder = Recorder::NONE;
         self.uses_state(parameter)

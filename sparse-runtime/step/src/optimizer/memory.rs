@@ -3,7 +3,7 @@
 use super::accumulator::Slots;
 use super::last_steps::LastSteps;
 use super::rows::UpdateKind;
-use crate::parameter_memory::{Layout, Recorder, Table, Tenant};
+use nnz_arrays::parameter_memory::{Layout, Recorder, Table, Tenant};
 use sparse_core::element::{Element, Float};
 use sparse_core::update_rules::StateBlock;
 use std::marker::PhantomData;

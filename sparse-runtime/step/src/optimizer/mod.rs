@@ -79,22 +79,20 @@ pub(crate) use accumulator::{Slots, term};
 pub(crate) use cursor::{ReadRows, RowCursor};
 pub use dense_steps::{DenseSteps, FewSteps, FixedSteps};
 pub use error::OptimizerError;
-pub(crate) use hot_rows::HotRows;
+pub use hot_rows::HotRows;
 pub use memory::Weights;
-pub(crate) use precision::Precision;
-pub(crate) use racing::{
-    Place, PlacesAhead, Racer, RacingCursor, RacingRows, Shared, why_not_racing,
-};
-pub(crate) use reduction::ReductionSnapshot;
+pub use precision::Precision;
+pub(crate) use racing::{Place, PlacesAhead, RacingCursor, RacingRows};
+pub use racing::{Racer, Shared, why_not_racing};
+pub use reduction::ReductionSnapshot;
 pub use rows::{Beside, General, Plain, RowUpdater, StateOf, UpdateKind, WithSlots};
-pub use samples::Samples;
-pub(crate) use samples::Usage;
+pub use samples::{Samples, Usage};
 pub(crate) use settling::Settling;
 pub(crate) use shared::{RowWeights, SharedRows};
-pub(crate) use snapshot::{MOST_STEPS, RecordSnapshot, Snapshot};
+pub use snapshot::{MOST_STEPS, RecordSnapshot, Snapshot};
 pub use sparse_core::update_rules::UpdateRule;
 pub use spec::ParameterSpec;
-pub(crate) use table_state::TableState;
+pub use table_state::TableState;
 pub use updater::Updater;
 
 /// Runs `$body` with `$rows` bound to the [`RowUpdater`] of a parameter, whose table is given. It

@@ -32,9 +32,9 @@ pub(super) fn end_by_norms<T: Float, S: Step<T::Accumulator>>(
 #[cfg(test)]
 mod tests {
     use crate::error::Result;
-    use crate::formats::RowSparse;
     use crate::optimizer::{ParameterSpec, Updater};
-    use crate::parameter_memory::Table;
+    use nnz_arrays::formats::RowSparse;
+    use nnz_arrays::parameter_memory::Table;
     use sparse_core::storage::Storage;
     use sparse_core::update_rules::{Lamb, LazyUpdate};
 

@@ -2,7 +2,7 @@
 
 use super::rows::{IdleOf, StateOf, StepOf, on_weight};
 use super::updater::{Record, Updater};
-use crate::parameter_memory::Table;
+use nnz_arrays::parameter_memory::Table;
 use num_traits::Zero;
 use sparse_core::element::Float;
 use sparse_core::update_rules::{IdleMap, StateBlock, Step, UpdateRule};
@@ -16,7 +16,7 @@ const FRACTION: f64 = 0.01;
 
 /// Counts of rows of a parameter by what the next step makes of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Precision {
+pub struct Precision {
     /// The rows that move in `f64`.
     pub(crate) n_rows: usize,
     /// Those of them that do not move as they are stored, though all steps together matter.
@@ -36,7 +36,7 @@ impl AddAssign for Precision {
 impl Precision {
     /// The warning where most rows do not move, or states are not finite. `element` is the type of
     /// the weights.
-    pub(crate) fn warning(&self, parameter: &str, element: &str) -> Option<String> {
+    pub fn warning(&self, parameter: &str, element: &str) -> Option<String> {
         let Precision { n_rows, n_rounded_away, n_not_finite } = self;
         if *n_not_finite > 0 {
             return Some(format!(
@@ -75,13 +75,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// # Panics
     ///
     /// If the table has no such row, or rows of another size than `to`.
-    pub(crate) fn copy_settled(
-        &self,
-        parameter: usize,
-        table: &Table<T>,
-        row: usize,
-        to: &mut [T],
-    ) {
+    pub fn copy_settled(&self, parameter: usize, table: &Table<T>, row: usize, to: &mut [T]) {
         let waits = self.parameters.get(parameter).is_some_and(|record| {
             let (_, last) = self.states_of_row(record, table, row);
             self.missed_steps(record, last, row).is_some()
@@ -160,7 +154,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// steps over which a lost one adds up. Only states are checked for rules
     /// [by norms](Step::BY_NORMS), and for those whose states
     /// [give the weights](UpdateRule::GIVES_WEIGHTS): their rounding does not add up.
-    pub(crate) fn precision(
+    pub fn precision(
         &self,
         parameter: usize,
         table: &Table<T>,

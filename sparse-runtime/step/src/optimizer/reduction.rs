@@ -7,7 +7,7 @@ use super::touched::TouchedRows;
 use super::updater::Updater;
 use crate::error::Result;
 use crate::model::Model;
-use crate::parameter_memory::{Layout, StatesMut, Table};
+use nnz_arrays::parameter_memory::{Layout, StatesMut, Table};
 use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;
 use sparse_core::update_rules::{Correction, Step, UpdateRule};
@@ -15,7 +15,7 @@ use sparse_core::update_rules::{Correction, Step, UpdateRule};
 /// What an updater keeps of a rule that corrects gradients, beside the mean in the states of
 /// weights.
 #[derive(Clone, Debug)]
-pub(super) struct Reduction<T: Float> {
+pub(crate) struct Reduction<T: Float> {
     pub(super) correction: Correction,
     /// The next steps get what they are told to.
     pub(super) is_prepared: bool,
@@ -31,12 +31,12 @@ pub(super) struct Reduction<T: Float> {
 
 /// What a checkpoint says of a [`Reduction`] beside its numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ReductionSnapshot {
+pub struct ReductionSnapshot {
     has_mean: bool,
     /// The samples of which derivatives are kept.
-    pub(crate) n_samples: usize,
+    pub n_samples: usize,
     /// Whether parameters at a snapshot are kept.
-    pub(crate) has_snapshot: bool,
+    pub has_snapshot: bool,
 }
 
 impl<T: Float> Default for Reduction<T> {
@@ -74,7 +74,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// Whether there is a mean gradient of the data with this fingerprint, of `n_samples` samples
     /// where derivatives are kept for each. What was restored is of the data that it is restored
     /// for.
-    pub(crate) fn has_mean(&mut self, n_samples: Option<usize>, fingerprint: Option<u64>) -> bool {
+    pub fn has_mean(&mut self, n_samples: Option<usize>, fingerprint: Option<u64>) -> bool {
         let Reduction { has_mean, of_data, samples, .. } = &mut self.reduction;
         *has_mean
             && n_samples.is_none_or(|n_samples| n_samples == samples.n_samples())
@@ -83,7 +83,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
 
     /// Says what the next steps make of their gradients and, where derivatives are kept, which
     /// samples the rows of their batch are, which `append_ids` appends.
-    pub(crate) fn prepare_steps(
+    pub fn prepare_steps(
         &mut self,
         correction: Correction,
         usage: Usage,
@@ -98,14 +98,14 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     }
 
     /// No further step is made without being prepared.
-    pub(crate) fn end_prepared_steps(&mut self) {
+    pub fn end_prepared_steps(&mut self) {
         self.reduction.is_prepared = false;
     }
 
     /// Starts with a mean gradient of 0 and, where derivatives are kept, with those of `n_samples`
     /// samples at 0, of the data with this fingerprint. `tables` are those of all parameters.
     /// O(values of rows touched).
-    pub(crate) fn reset_mean<'t>(
+    pub fn reset_mean<'t>(
         &mut self,
         tables: impl IntoIterator<Item = &'t mut Table<T>>,
         n_samples: Option<usize>,
@@ -120,7 +120,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// Makes the steps since step `clock`, which gathered gradients of `n_rows` rows, undone but
     /// for the sums, which become means. Everything was [flushed](Self::flush). `tables` are those
     /// of all parameters.
-    pub(crate) fn end_gathering<'t>(
+    pub fn end_gathering<'t>(
         &mut self,
         tables: impl IntoIterator<Item = &'t mut Table<T>>,
         clock: u64,
@@ -138,7 +138,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
 
     /// Whether gradients were gathered over the data that they will be gathered over next, so that
     /// it has no row that was never touched.
-    pub(crate) fn set_knows_rows(&mut self, knows_rows: bool) {
+    pub fn set_knows_rows(&mut self, knows_rows: bool) {
         for record in &mut self.parameters {
             record.touched.set_has_all(knows_rows);
         }
@@ -146,7 +146,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
 
     /// Takes the states of all parameters out of their tables, for steps that are not fused: these
     /// read tables as values. O(values) where a fused step has put them there.
-    pub(crate) fn take_states_apart<M: Model<Element = T>>(&mut self, model: &mut M) {
+    pub fn take_states_apart<M: Model<Element = T>>(&mut self, model: &mut M) {
         let parameters = model.parameters_mut().into_iter().enumerate();
         for (index, parameter) in parameters.take(self.parameters.len()) {
             if self.parameters[index].beside {
@@ -156,29 +156,29 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     }
 
     /// There is no mean gradient that could be relied on.
-    pub(crate) fn forget_mean(&mut self) {
+    pub fn forget_mean(&mut self) {
         self.reduction.has_mean = false;
     }
 
     /// The parameters at the snapshot, as they were [kept](Self::keep_snapshot).
-    pub(crate) fn kept_snapshot(&self) -> &[Table<T>] {
+    pub fn kept_snapshot(&self) -> &[Table<T>] {
         &self.reduction.snapshot
     }
 
     /// Keeps the parameters at the snapshot, for checkpoints and for later runs.
-    pub(crate) fn keep_snapshot(&mut self, tables: Vec<Table<T>>) {
+    pub fn keep_snapshot(&mut self, tables: Vec<Table<T>>) {
         self.reduction.snapshot = tables;
     }
 
     /// There is a mean gradient, of no samples of which derivatives are kept, or there is none.
-    pub(super) fn set_has_mean(&mut self, has_mean: bool) {
+    pub fn set_has_mean(&mut self, has_mean: bool) {
         let mut samples = std::mem::take(&mut self.reduction.samples);
         samples.reset(0);
         self.reduction = Reduction { has_mean, samples, ..Reduction::default() };
     }
 
     /// What is kept between two steps, without the numbers.
-    pub(crate) fn reduction(&self) -> ReductionSnapshot {
+    pub fn reduction(&self) -> ReductionSnapshot {
         let Reduction { has_mean, samples, snapshot, .. } = &self.reduction;
         ReductionSnapshot {
             has_mean: *has_mean,
@@ -188,13 +188,13 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     }
 
     /// The derivatives that are kept, sample by sample.
-    pub(crate) fn derivatives(&self) -> &[T::Accumulator] {
+    pub fn derivatives(&self) -> &[T::Accumulator] {
         self.reduction.samples.derivatives()
     }
 
     /// Becomes what [`reduction`](Self::reduction), [`derivatives`](Self::derivatives) and
     /// [`kept_snapshot`](Self::kept_snapshot) were.
-    pub(crate) fn restore_reduction(
+    pub fn restore_reduction(
         &mut self,
         saved: &ReductionSnapshot,
         derivatives: Vec<T::Accumulator>,

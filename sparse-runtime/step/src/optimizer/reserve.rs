@@ -5,8 +5,8 @@ use super::memory::states_of_row;
 use super::rows::StateOf;
 use super::updater::Updater;
 use crate::error::Result;
-use crate::memory;
-use crate::parameter_memory::Layout;
+use nnz_arrays::parameter_memory::Layout;
+use nnz_device::memory;
 use sparse_core::element::Float;
 use sparse_core::update_rules::UpdateRule;
 

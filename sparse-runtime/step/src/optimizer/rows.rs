@@ -6,7 +6,7 @@ use super::error::OptimizerError;
 use super::memory::Memory;
 use super::norms::end_by_norms;
 use super::settling::Settling;
-use crate::formats::ColumnId;
+use nnz_arrays::formats::ColumnId;
 use sparse_core::element::Float;
 use sparse_core::update_rules::{IdleHistory, Step, UpdateRule};
 use std::marker::PhantomData;
@@ -51,7 +51,7 @@ pub trait UpdateKind: sealed::Sealed + Copy + std::fmt::Debug + 'static {
 pub struct General;
 
 /// Any rule with state, which lies beside the weights of each row, in a
-/// [`Table`](crate::parameter_memory::Table).
+/// [`Table`](nnz_arrays::parameter_memory::Table).
 #[derive(Clone, Copy, Debug)]
 pub struct Beside;
 

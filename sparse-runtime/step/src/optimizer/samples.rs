@@ -24,16 +24,16 @@ pub struct Samples<T> {
 
 /// What becomes of a derivative and the old one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Usage {
+pub enum Usage {
     /// Nothing is kept.
     #[default]
-    Nothing,
+    Nothing = 0,
     /// It is kept, and stays as it is.
-    Keep,
+    Keep = 1,
     /// The old one is taken from it.
-    Subtract,
+    Subtract = 2,
     /// The old one is taken from it, and it is kept.
-    Exchange,
+    Exchange = 3,
 }
 
 impl<T: Float> Samples<T> {
@@ -84,7 +84,7 @@ impl<T: Float> Samples<T> {
     }
 
     /// Forgets what was kept, and makes ready for so many samples. All derivatives are 0.
-    pub(super) fn reset(&mut self, n_samples: usize) {
+    pub fn reset(&mut self, n_samples: usize) {
         self.derivatives.clear();
         self.n_samples = n_samples;
         self.version += 1;
@@ -97,7 +97,7 @@ impl<T: Float> Samples<T> {
     }
 
     /// Goes on from what was kept.
-    pub(super) fn restore(&mut self, n_samples: usize, derivatives: Vec<T>) {
+    pub fn restore(&mut self, n_samples: usize, derivatives: Vec<T>) {
         let version = self.version + 1;
         *self = Samples { n_samples, derivatives, version, ..Samples::default() };
     }
@@ -138,7 +138,7 @@ impl<T: Float> Samples<T> {
     ///
     /// [`OptimizerError::NoSuchSample`] for the first that there is none of;
     /// [`OptimizerError::OtherDerivatives`] after a row that had others than were kept.
-    pub(super) fn name(
+    pub fn name(
         &mut self,
         usage: Usage,
         append_ids: impl FnOnce(&mut Vec<usize>),

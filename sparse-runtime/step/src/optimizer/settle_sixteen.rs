@@ -12,9 +12,9 @@ use super::memory::has_last_beside;
 use super::rows::{IdleOf, StateOf, UpdateKind};
 use super::settling::Settling;
 use super::sixteen::{FEWEST, TOGETHER, turn, turn_back};
-use crate::formats::ColumnId;
-use crate::simd::is_f32;
-use crate::simd::x86::divides_in_sixteens;
+use nnz_arrays::formats::ColumnId;
+use nnz_device::simd::is_f32;
+use nnz_device::simd::x86::divides_in_sixteens;
 use sparse_core::element::Float;
 use sparse_core::update_rules::{IdleMap, MeanRun, Runs, StateBlock, Step, UpdateRule};
 
@@ -180,7 +180,7 @@ impl<R: UpdateRule, T: Float> Settling<'_, R, T> {
 #[cfg(test)]
 mod tests {
     use crate::optimizer::{Beside, ParameterSpec, Updater};
-    use crate::parameter_memory::Table;
+    use nnz_arrays::parameter_memory::Table;
     use sparse_core::storage::Storage;
     use sparse_core::update_rules::{Adam, AdamW, LazyUpdate, Nadam, UpdateRule};
 

@@ -6,7 +6,7 @@ use super::memory::has_last_beside;
 use super::missed::{Gap, Missed};
 use super::rows::{IdleOf, StateOf, UpdateKind};
 use super::touched::TouchedRows;
-use crate::formats::ColumnId;
+use nnz_arrays::formats::ColumnId;
 use sparse_core::element::Float;
 use sparse_core::update_rules::{IdleMap, UpdateRule};
 

@@ -7,59 +7,59 @@ use super::spec::ParameterSpec;
 use super::touched::TouchedRows;
 use super::updater::{Begun, Updater};
 use crate::error::Result;
-use crate::parameter_memory::{Recorder, Table};
+use nnz_arrays::parameter_memory::{Recorder, Table};
 use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;
 use sparse_core::update_rules::{IdleHistory, IdleMap, LazyUpdate, UpdateRule};
 
 /// The most steps of a run: some thousand years of a fast one. Sums of such numbers fit all types
 /// that count steps.
-pub(crate) const MOST_STEPS: u64 = 1 << 53;
+pub const MOST_STEPS: u64 = 1 << 53;
 
 /// All of an updater that is not the same in any other one for the same rule and parameters,
 /// without the states of weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Snapshot {
+pub struct Snapshot {
     /// The steps made.
-    pub(crate) clock: u64,
+    pub clock: u64,
     /// The bits of the learning rate.
-    pub(crate) learning_rate: u64,
-    pub(crate) groups: Vec<GroupSnapshot>,
-    pub(crate) parameters: Vec<RecordSnapshot>,
+    pub learning_rate: u64,
+    pub groups: Vec<GroupSnapshot>,
+    pub parameters: Vec<RecordSnapshot>,
 }
 
 /// Of the parameters with the same scales: see [`Group`](super::updater::Group).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct GroupSnapshot {
+pub struct GroupSnapshot {
     active: bool,
-    pub(crate) activated: u64,
+    pub activated: u64,
     /// The first step of each run of the history.
     #[serde(skip)]
-    pub(crate) starts: Vec<u64>,
+    pub starts: Vec<u64>,
     /// The numbers of the runs' maps, one after the other.
     #[serde(skip)]
-    pub(crate) maps: Vec<f64>,
+    pub maps: Vec<f64>,
 }
 
 /// Of one parameter: see [`Record`](super::updater::Record).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct RecordSnapshot {
-    pub(crate) base: u64,
+pub struct RecordSnapshot {
+    pub base: u64,
     pub(super) touched_is_complete: bool,
     /// Whether the rows that this updater has not written are zeros.
     pub(super) zero_elsewhere: bool,
     /// Whether there are states yet.
-    pub(crate) has_states: bool,
+    pub has_states: bool,
     /// What [`Updater::visit_settled`] visits; empty in a snapshot that was just taken, so that
     /// nothing is copied.
     #[serde(skip)]
-    pub(crate) last: Vec<u32>,
+    pub last: Vec<u32>,
 }
 
 impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// What this updater is, between two steps. `tables` are those of all its parameters. O(runs of
     /// the history).
-    pub(crate) fn snapshot(&self, tables: &[&Table<T>]) -> Snapshot {
+    pub fn snapshot(&self, tables: &[&Table<T>]) -> Snapshot {
         let parameters = tables.iter().enumerate().take(self.parameters.len());
         Snapshot {
             clock: self.clock,
@@ -71,7 +71,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
     }
 
-    pub(super) fn group_snapshot(&self, group: usize) -> GroupSnapshot {
+    pub fn group_snapshot(&self, group: usize) -> GroupSnapshot {
         let group = &self.groups[group];
         let mut maps = Vec::new();
         group.history.runs().iter().for_each(|(map, _)| map.write(&mut maps));
@@ -79,7 +79,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         GroupSnapshot { active: group.active, activated: group.activated, starts, maps }
     }
 
-    pub(super) fn record_snapshot(&self, parameter: usize, table: &Table<T>) -> RecordSnapshot {
+    pub fn record_snapshot(&self, parameter: usize, table: &Table<T>) -> RecordSnapshot {
         let record = &self.parameters[parameter];
         RecordSnapshot {
             base: record.base,
@@ -92,7 +92,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
 
     /// What updates depend on besides the state, by name, as text from which numbers come back to
     /// the bit.
-    pub(crate) fn settings(&self) -> Vec<(String, String)> {
+    pub fn settings(&self) -> Vec<(String, String)> {
         let mut rule = self.rule.clone();
         let mut settings = vec![
             ("rule".to_owned(), R::NAME.to_owned()),
@@ -119,7 +119,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
 
     /// The rows of a parameter that batches have touched, where that is known: rows are caught up
     /// later, and nothing made the updater lose count.
-    pub(crate) fn n_rows_touched(&self, parameter: usize) -> Option<u64> {
+    pub fn n_rows_touched(&self, parameter: usize) -> Option<u64> {
         let record = self.parameters.get(parameter)?;
         let counts = record.lazy && !IdleOf::<R, T>::FORGETS && record.counts;
         if !counts || !record.touched.is_complete() {
@@ -142,19 +142,14 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
 
     /// Whether it is known up to which step each row of a parameter is settled: nobody asks
     /// elsewhere.
-    pub(crate) fn knows_settled(&self, parameter: usize) -> bool {
+    pub fn knows_settled(&self, parameter: usize) -> bool {
         self.parameters.get(parameter).is_some_and(|record| record.counts)
     }
 
     /// Calls `visit` with the step up to which each row of a parameter is settled, in order, as the
     /// updater counts; not at all where it does not. A table that took the place of another has
     /// zeros, as a step would find them.
-    pub(crate) fn visit_settled(
-        &self,
-        parameter: usize,
-        table: &Table<T>,
-        mut visit: impl FnMut(u32),
-    ) {
+    pub fn visit_settled(&self, parameter: usize, table: &Table<T>, mut visit: impl FnMut(u32)) {
         match self.parameters.get(parameter) {
             Some(record) if record.counts && Self::has_last_beside(record) => {
                 match table.is_of(&self.tenant) {
@@ -169,7 +164,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
 
     /// Calls `visit` with the states of each row of a parameter, in order. A table that took the
     /// place of another has zeros.
-    pub(crate) fn visit_states(
+    pub fn visit_states(
         &self,
         parameter: usize,
         table: &Table<T>,
@@ -192,7 +187,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// # Errors
     ///
     /// [`OptimizerError::Snapshot`].
-    pub(crate) fn check_snapshot(&self, snapshot: &Snapshot) -> Result<()> {
+    pub fn check_snapshot(&self, snapshot: &Snapshot) -> Result<()> {
         let refuse = |problem: String| Err(OptimizerError::Snapshot { problem }.into());
         let (n_groups, n_parameters) = (self.groups.len(), self.parameters.len());
         if (snapshot.groups.len(), snapshot.parameters.len()) != (n_groups, n_parameters) {
@@ -258,7 +253,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
 
     /// Becomes what a snapshot that was [checked](Self::check_snapshot) says, with states that are
     /// all zero and lie apart: [`states_mut`](Self::states_mut) are then to be set.
-    pub(crate) fn restore(&mut self, snapshot: Snapshot) {
+    pub fn restore(&mut self, snapshot: Snapshot) {
         (self.clock, self.begun) = (snapshot.clock, Begun::Nothing);
         self.learning_rate = f64::from_bits(snapshot.learning_rate);
         // Equal to no rate: the next step resolves the rule anew.
@@ -295,17 +290,13 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     }
 
     /// The states of a parameter that [`restore`](Self::restore) has made, row major.
-    pub(crate) fn states_mut(&mut self, parameter: usize) -> &mut [StateOf<R, T>] {
+    pub fn states_mut(&mut self, parameter: usize) -> &mut [StateOf<R, T>] {
         self.parameters.get_mut(parameter).map_or(&mut [], |record| &mut record.states[..])
     }
 
     /// The weights of a table, to be replaced by those of a snapshot. As far as the snapshot knows
     /// and the table allows, they count as written by this updater.
-    pub(crate) fn weights_mut<'t>(
-        &self,
-        saved: &RecordSnapshot,
-        table: &'t mut Table<T>,
-    ) -> &'t mut [T] {
+    pub fn weights_mut<'t>(&self, saved: &RecordSnapshot, table: &'t mut Table<T>) -> &'t mut [T] {
         match saved.zero_elsewhere && table.is_zero_but_for(&self.tenant) {
             true => table.values_mut_by(&self.tenant, Recorder::NONE),
             false => table.values_mut(),

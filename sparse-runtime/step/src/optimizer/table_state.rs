@@ -4,30 +4,30 @@
 use super::snapshot::{GroupSnapshot, RecordSnapshot, Snapshot};
 use super::updater::Updater;
 use crate::error::Result;
-use crate::parameter_memory::Table;
+use nnz_arrays::parameter_memory::Table;
 use sparse_core::element::Float;
 use sparse_core::update_rules::{StateBlock, UpdateRule};
 
 /// What there is of one table, or of the rows of it that one worker owns: every `size`-th from row
 /// `rank` on.
 #[derive(Clone, Debug)]
-pub(crate) struct TableState<T: Float> {
-    pub(crate) n_rows: usize,
+pub struct TableState<T: Float> {
+    pub n_rows: usize,
     /// That of an updater of this table alone.
-    pub(crate) snapshot: Snapshot,
+    pub snapshot: Snapshot,
     /// Of a rule that adds a mean gradient: whether there is one.
-    pub(crate) has_mean: bool,
+    pub has_mean: bool,
     /// The weights, as they are: rows may wait for steps that they missed.
-    pub(crate) weights: Vec<T>,
+    pub weights: Vec<T>,
     /// The numbers of the states; empty where there are none.
-    pub(crate) states: Vec<T::Accumulator>,
+    pub states: Vec<T::Accumulator>,
     /// The weights when the mean gradient was begun; empty where there is none.
-    pub(crate) kept: Vec<T>,
+    pub kept: Vec<T>,
 }
 
 impl<T: Float> TableState<T> {
     /// The rows that worker `rank` of `size` owns. O(its values).
-    pub(crate) fn share(&self, rank: usize, size: usize) -> Self {
+    pub fn share(&self, rank: usize, size: usize) -> Self {
         let mut snapshot = self.snapshot.clone();
         for record in &mut snapshot.parameters {
             record.last = share_of(&record.last, self.n_rows, rank, size);
@@ -44,7 +44,7 @@ impl<T: Float> TableState<T> {
 
     /// The table whose [shares](Self::share) these are, by rank; `None` where they are not those of
     /// one table at one time. O(values).
-    pub(crate) fn join(shares: &[Self]) -> Option<Self> {
+    pub fn join(shares: &[Self]) -> Option<Self> {
         // Which has the longest history, where they differ.
         let oldest = shares.iter().min_by_key(|share| share.base())?;
         let mut whole = TableState {
@@ -129,7 +129,7 @@ fn joined<V: Copy + Default>(shares: &[&[V]], n_rows: usize) -> Option<Vec<V>> {
 impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// What there is of one parameter, which lies in `table`; `kept` are its weights when the mean
     /// gradient was begun. O(values).
-    pub(crate) fn table_state(
+    pub fn table_state(
         &self,
         parameter: usize,
         table: &Table<T>,
@@ -163,7 +163,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     ///
     /// [`OptimizerError::Snapshot`](super::OptimizerError::Snapshot) for states that no updater of
     /// these tables can have; then nothing has changed.
-    pub(crate) fn restore_tables<'t>(
+    pub fn restore_tables<'t>(
         &mut self,
         tables: impl IntoIterator<Item = &'t mut Table<T>>,
         states: &[Option<TableState<T>>],

@@ -1,6 +1,6 @@
 //! The set of table rows that a rule has ever touched.
 
-use crate::parameter_memory::{RecordId, Recorder, Run, Table};
+use nnz_arrays::parameter_memory::{RecordId, Recorder, Run, Table};
 use sparse_core::element::Element;
 
 /// Rows, or words of rows, in one word.
@@ -53,7 +53,7 @@ impl TouchedRows {
 
     /// From now on, or from now on no longer, gradients are gathered over data of which every row
     /// was added.
-    pub(super) fn set_has_all(&mut self, has_all: bool) {
+    pub(crate) fn set_has_all(&mut self, has_all: bool) {
         self.has_all = has_all;
     }
 

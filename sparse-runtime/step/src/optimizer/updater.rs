@@ -10,7 +10,7 @@ use super::spec::ParameterSpec;
 use super::touched::TouchedRows;
 use crate::error::Result;
 use crate::model::Model;
-use crate::parameter_memory::{Owner, Table, Tenant};
+use nnz_arrays::parameter_memory::{Owner, Table, Tenant};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{
@@ -94,7 +94,7 @@ pub(super) type GroupOf<R, T> = Group<StepOf<R, T>, IdleOf<R, T>, <T as Float>::
 
 impl<S, M: IdleMap, A: Float> Group<S, M, A> {
     /// The factors of the learning rate and of the penalties.
-    pub(super) fn scales(&self) -> (f64, f64) {
+    pub(crate) fn scales(&self) -> (f64, f64) {
         (self.learning_rate_scale, self.weight_decay_scale)
     }
 

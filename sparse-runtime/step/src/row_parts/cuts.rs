@@ -1,12 +1,12 @@
 //! The cuts between the threads' parts in the samples of a batch.
 
-use crate::formats::{ColumnId, ColumnIdsView, CsrArrays, CsrView, DividedRows, LANES};
-use crate::kernels::parallel::below;
-use crate::linear::{AHEAD, DATA_AHEAD, ENTRIES_AHEAD};
-use crate::simd;
 use crate::stages::Order;
-use crate::thread_pool;
-use crate::with_column_ids;
+use nnz_arrays::formats::{ColumnId, ColumnIdsView, CsrArrays, CsrView, DividedRows, LANES};
+use nnz_arrays::kernels::parallel::below;
+use nnz_arrays::with_column_ids;
+use nnz_device::prefetch::{AHEAD, DATA_AHEAD, ENTRIES_AHEAD};
+use nnz_device::simd;
+use nnz_device::thread_pool;
 use sparse_core::element::Stored;
 use std::marker::PhantomData;
 use std::ops::Range;

@@ -10,13 +10,14 @@ mod shares;
 pub(crate) use self::cuts::{Cuts, Piece};
 
 use self::shares::{Shares, Times};
-use crate::formats::{ColumnId, CsrView, DividedEntries, FormatError};
-use crate::kernels::Parallel;
-use crate::linear::range_of;
 use crate::optimizer::RowAccumulator;
-use crate::prefetch::next_cache_is_near;
-use crate::thread_pool;
-use crate::with_column_ids;
+use nnz_arrays::formats::CsrView;
+use nnz_arrays::formats::column_shares::{
+    LINE, N_SAMPLES, are_even, columns_of_shares, equal_starts, firsts_of, samples,
+};
+use nnz_arrays::kernels::Parallel;
+use nnz_device::prefetch::next_cache_is_near;
+use nnz_device::thread_pool;
 use sparse_core::element::{Float, Stored};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -120,18 +121,6 @@ struct Spread {
     is_even: bool,
 }
 
-/// Whether no part has more than three quarters of some sorted columns, so that of two parts each
-/// has a quarter: of fewer its thread would do little but wait for the other. `firsts` are the
-/// first columns of all parts but the first.
-pub(crate) fn are_even(columns: &[usize], firsts: impl Iterator<Item = usize>) -> bool {
-    let mut start = 0;
-    firsts.chain([usize::MAX]).all(|first| {
-        let end = columns.partition_point(|column| *column < first);
-        let count = end - std::mem::replace(&mut start, end);
-        count * 4 <= columns.len() * 3
-    })
-}
-
 impl<A: Float> Parts<A> {
     /// Whether a batch like `x` is worth to be [divided](Self::divide) among so many threads:
     /// [where](are_even) its columns allow for it. Most entries of a single column are the work of
@@ -183,44 +172,6 @@ impl<A: Float> Parts<A> {
     }
 }
 
-/// The first columns of shares of the entries of `x`, given where each begins among the sorted
-/// entries, from 0 to 1.
-fn columns_of_shares<V: Stored>(
-    x: CsrView<'_, V>,
-    starts: impl Iterator<Item = f64>,
-) -> impl Iterator<Item = usize> {
-    firsts_of(samples::<_, { 4 * N_SAMPLES }>(x), starts)
-}
-
-/// The same, of the sorted columns of some entries.
-fn firsts_of<const N: usize>(
-    samples: [usize; N],
-    starts: impl Iterator<Item = f64>,
-) -> impl Iterator<Item = usize> {
-    let last = samples.len() - 1;
-    let sample = move |start: f64| samples[last.min((start * samples.len() as f64) as usize)];
-    starts.map(move |start| sample(start) / LINE * LINE)
-}
-
-/// Where each of some equal shares but the first begins, from 0 to 1.
-fn equal_starts(n_parts: usize) -> impl Iterator<Item = f64> {
-    (1..n_parts).map(move |part| part as f64 / n_parts as f64)
-}
-
-/// The entries of all rows of data, divided by columns so that each of some threads has about as
-/// many. O(nnz) on each thread.
-///
-/// # Errors
-///
-/// [`FormatError::OutOfMemory`](crate::formats::FormatError::OutOfMemory).
-pub(crate) fn divide<V: Stored>(
-    x: CsrView<'_, V>,
-    n_parts: usize,
-) -> Result<DividedEntries<V>, FormatError> {
-    let n_parts = n_parts.clamp(1, thread_pool::MAX_PARTS);
-    DividedEntries::of(x, columns_of_shares(x, equal_starts(n_parts)).collect())
-}
-
 /// Neighbouring rows for each of some parts.
 pub(crate) struct Bounds {
     /// The first row of each part, and one after the last.
@@ -255,30 +206,6 @@ impl Bounds {
     pub(crate) fn of_part(&self, part: usize) -> Range<usize> {
         self.rows[part]..self.rows[part + 1]
     }
-}
-
-/// Sums that two threads write in one line of the cache cost both: parts begin at rows that are a
-/// multiple of this.
-const LINE: usize = 16;
-
-/// Columns of so many entries tell how the entries spread.
-const N_SAMPLES: usize = 256;
-
-/// The columns of an entry each of some rows, sorted; of rows without entries the first column.
-fn samples<V: Stored, const N: usize>(x: CsrView<'_, V>) -> [usize; N] {
-    let mut samples = [0; N];
-    with_column_ids!(x.columns(), |ids| {
-        for (place, sample) in samples.iter_mut().enumerate() {
-            let range = range_of(x, place * x.n_rows() / N);
-            // Another place of the row each time: a row is sorted. 97 has no divisor in common with
-            // most lengths.
-            if !range.is_empty() {
-                *sample = ids[range.start + place * 97 % range.len()].at();
-            }
-        }
-    });
-    samples.sort_unstable();
-    samples
 }
 
 /// The runs that can be made and not taken yet at most: a bit of a word each.
@@ -369,7 +296,7 @@ pub(crate) fn in_turn<P: Send, S: Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::Csr;
+    use nnz_arrays::formats::Csr;
 
     /// Rows of 0 to 149 entries.
     fn matrix() -> Csr {

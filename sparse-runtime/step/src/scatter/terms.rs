@@ -1,10 +1,10 @@
 //! The terms of row gradients.
 
-use crate::formats::{ColumnId, CsrView, DenseView};
-use crate::kernels::embedding_bag;
-use crate::kernels::parallel::below;
 use crate::linear::{range_of, row_of};
-use crate::with_column_ids;
+use nnz_arrays::formats::{ColumnId, CsrView, DenseView};
+use nnz_arrays::kernels::embedding_bag;
+use nnz_arrays::kernels::parallel::below;
+use nnz_arrays::with_column_ids;
 use sparse_core::element::{Factor, Float, Id, Stored};
 use std::ops::Range;
 

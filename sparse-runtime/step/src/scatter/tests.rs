@@ -1,7 +1,7 @@
 use super::terms::Visited as _;
 use super::*;
-use crate::formats::{Csr, Dense};
 use crate::optimizer::ParameterSpec;
+use nnz_arrays::formats::{Csr, Dense};
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{AdaGrad, GroupAdaGrad, LazyUpdate, Sgd};
 

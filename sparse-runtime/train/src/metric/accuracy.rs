@@ -5,8 +5,8 @@ use super::{
     Accumulator, LabelsView, Metric, MetricError, class_labels, is_one_probability, is_positive,
     largest, no_nan, one_label_a_row, same_rows, score_is_positive,
 };
-use crate::formats::DenseView;
-use crate::model::Scores;
+use nnz_arrays::formats::DenseView;
+use nnz_step::model::Scores;
 
 /// The share of samples whose predicted class is their label.
 ///

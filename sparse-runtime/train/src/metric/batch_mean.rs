@@ -2,8 +2,8 @@
 
 use super::mean::Mean;
 use super::{Accumulator, LabelsView, Metric, MetricError, NoValue, RowWeights, same};
-use crate::formats::DenseView;
-use crate::model::Scores;
+use nnz_arrays::formats::DenseView;
+use nnz_step::model::Scores;
 
 /// The mean over batches of a metric's value on each, all batches with equal weight, as some
 /// libraries report metrics.

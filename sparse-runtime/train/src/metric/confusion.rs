@@ -5,8 +5,8 @@ use super::{
     Accumulator, LabelsView, MetricError, NoValue, RowWeights, class_labels, is_positive, largest,
     no_nan, one_label_a_row, same, same_rows, score_is_positive,
 };
-use crate::formats::DenseView;
-use crate::model::{Link, Scores};
+use nnz_arrays::formats::DenseView;
+use nnz_step::model::{Link, Scores};
 
 /// The weights of samples by predicted and true class; without weights, their counts.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,6 +1,6 @@
 //! Errors of metrics.
 
-use crate::formats::Shape;
+use nnz_arrays::formats::Shape;
 
 /// Why a metric has no value over its samples. `Display` continues the name of the data:
 /// `has no negative sample`.
@@ -26,6 +26,8 @@ pub enum NoValue {
     #[error("gives the value {0}: outputs or labels are not finite, or too large")]
     NotFinite(f64),
 }
+
+sparse_core::debug_of_errors!(NoValue);
 
 impl NoValue {
     /// A value, if it is finite.
@@ -180,3 +182,5 @@ pub enum MetricError {
         metric: &'static str,
     },
 }
+
+sparse_core::debug_of_errors!(MetricError);

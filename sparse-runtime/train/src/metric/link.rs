@@ -1,6 +1,6 @@
 //! Links from scores to predictions, in `f64`.
 
-use crate::model::Link;
+use nnz_step::model::Link;
 
 /// Turns scores into predictions: `row_size` of them are a sample.
 pub(super) fn apply(link: Link, scores: &mut [f64], row_size: usize) {

@@ -6,8 +6,8 @@ use super::{
     Accumulator, LabelsView, Metric, MetricError, is_one_probability, no_nan, one_label_a_row,
     same_rows,
 };
-use crate::formats::DenseView;
-use crate::model::{Link, Scores};
+use nnz_arrays::formats::DenseView;
+use nnz_step::model::{Link, Scores};
 
 /// The mean over samples of `-ln p(label)`, also called cross-entropy or negative log-likelihood.
 ///

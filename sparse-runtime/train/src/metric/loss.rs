@@ -2,7 +2,7 @@
 
 use super::mean::{OfMean, SeenMean};
 use super::{Accumulator, LabelsView, Metric, MetricError, same_rows};
-use crate::formats::DenseView;
+use nnz_arrays::formats::DenseView;
 
 /// The mean over all elements of the outputs themselves, for a model whose output is the loss of
 /// each sample. Labels are not read; there must be one for each sample of the outputs.

@@ -2,7 +2,7 @@
 
 use super::mean::{OfMean, SeenMean};
 use super::{Accumulator, Element, LabelsView, Metric, MetricError, elements};
-use crate::formats::DenseView;
+use nnz_arrays::formats::DenseView;
 
 /// Mean absolute error: the mean over all elements of `|output - label|`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -2,8 +2,8 @@
 
 use super::exact_sum::ExactSum;
 use super::{Accumulator, LabelsView, MetricError, NoValue, RowWeights, same};
-use crate::formats::DenseView;
-use crate::model::Scores;
+use nnz_arrays::formats::DenseView;
+use nnz_step::model::Scores;
 
 /// A metric that follows from a mean.
 pub(super) trait OfMean: Copy + PartialEq + Send + 'static {
@@ -152,8 +152,8 @@ impl Mean {
 
 #[cfg(test)]
 mod tests {
-    use crate::formats::Dense;
     use crate::metric::{LabelsView, Metric, Mse, Pearson, RowWeights};
+    use nnz_arrays::formats::Dense;
 
     #[test]
     fn a_row_of_weight_0_is_not_there() {

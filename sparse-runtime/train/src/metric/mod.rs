@@ -25,9 +25,9 @@
 //!
 //! **Metrics see scores.** In f32 a sigmoid is 1 from a score of 17.5 on: the probabilities have
 //! lost the order of the scores and the size of errors. Where the first output of a model is a link
-//! of scores ([`Model::linked_scores`](crate::model::Model::linked_scores): a sigmoid, softmax or
-//! exponential), metrics of order rank by the scores, and log losses are computed as the loss is,
-//! without clipping. All other metrics see the link of the scores in `f64`.
+//! of scores ([`Model::linked_scores`](nnz_step::model::Model::linked_scores): a sigmoid, softmax
+//! or exponential), metrics of order rank by the scores, and log losses are computed as the loss
+//! is, without clipping. All other metrics see the link of the scores in `f64`.
 //!
 //! **A metric may have no value**, as the AUC of data without a negative sample.
 //! [`Accumulator::value`] says [why](NoValue), and so do the errors of
@@ -73,8 +73,9 @@ pub use pr_auc::PrAuc;
 pub use rmse::Rmse;
 pub use top_k_accuracy::TopKAccuracy;
 
-use crate::formats::{DenseView, IdsView, with_ids};
-use crate::model::{Link, Scores};
+use nnz_arrays::formats::{DenseView, IdsView};
+use nnz_arrays::with_ids;
+use nnz_step::model::{Link, Scores};
 use sparse_core::element::Float;
 use std::any::Any;
 use std::fmt::Debug;

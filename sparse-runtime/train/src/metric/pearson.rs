@@ -3,7 +3,7 @@
 use super::{
     Accumulator, Element, LabelsView, Metric, MetricError, NoValue, RowWeights, elements, same,
 };
-use crate::formats::DenseView;
+use nnz_arrays::formats::DenseView;
 
 /// Pearson's correlation coefficient over all elements:
 /// `Σ (o - ō) (l - l̄) / √(Σ (o - ō)² Σ (l - l̄)²)` for outputs `o` and labels `l` with means `ō`

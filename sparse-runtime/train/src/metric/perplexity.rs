@@ -3,8 +3,8 @@
 use super::log_loss::{negative_logarithms, negative_logarithms_of_scores};
 use super::mean::{OfMean, SeenMean};
 use super::{Accumulator, LabelsView, Metric, MetricError};
-use crate::formats::DenseView;
-use crate::model::Scores;
+use nnz_arrays::formats::DenseView;
+use nnz_step::model::Scores;
 
 /// The exponential of the mean over samples of `-ln p(label)`: 1 for a model that is certain and
 /// right, the number of classes for one that guesses.

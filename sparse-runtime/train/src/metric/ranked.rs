@@ -4,8 +4,8 @@ use super::{
     Accumulator, LabelsView, MetricError, NoValue, RowWeights, is_positive, no_nan,
     one_label_a_row, same, same_rows,
 };
-use crate::formats::DenseView;
-use crate::model::{Link, Scores};
+use nnz_arrays::formats::DenseView;
+use nnz_step::model::{Link, Scores};
 
 /// Samples of equal score.
 #[derive(Clone, Copy, Debug, Default)]

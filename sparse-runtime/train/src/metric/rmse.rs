@@ -3,7 +3,7 @@
 use super::mean::{OfMean, SeenMean};
 use super::mse::squared_errors;
 use super::{Accumulator, LabelsView, Metric, MetricError};
-use crate::formats::DenseView;
+use nnz_arrays::formats::DenseView;
 
 /// Root mean squared error: the root of the mean over all elements of `(output - label)²`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -1,7 +1,7 @@
 //! Metrics against numbers computed by other means, and against their own definition.
 
 use super::*;
-use crate::formats::Dense;
+use nnz_arrays::formats::Dense;
 use proptest::prelude::*;
 
 /// Metrics that have a meaning for one probability a row.
@@ -22,7 +22,7 @@ const ALL: [&dyn Metric; 12] = [
 
 fn dense<T: Float>(shape: &[usize], values: &[f64]) -> Dense<T> {
     let values = values.iter().map(|&value| T::of(value)).collect();
-    Dense::new(crate::formats::Shape::new(shape), values).unwrap()
+    Dense::new(nnz_arrays::formats::Shape::new(shape), values).unwrap()
 }
 
 #[track_caller]

@@ -2,8 +2,8 @@
 
 use super::mean::{OfMean, SeenMean};
 use super::{Accumulator, LabelsView, Metric, MetricError, class_labels, no_nan, same_rows};
-use crate::formats::DenseView;
-use crate::model::Scores;
+use nnz_arrays::formats::DenseView;
+use nnz_step::model::Scores;
 
 /// The share of samples whose label is among the `k` classes with the largest scores; of equal
 /// scores the first counts.

@@ -1,6 +1,6 @@
 //! Communicators: how workers exchange bytes.
 
-use crate::kernels::MAX_THREADS;
+use nnz_arrays::kernels::MAX_THREADS;
 
 /// One worker's end of a group that exchanges bytes.
 ///
@@ -84,6 +84,8 @@ pub enum CommunicatorError {
         size: usize,
     },
 }
+
+sparse_core::debug_of_errors!(CommunicatorError);
 
 impl CommunicatorError {
     /// Refuses invalid numbers of workers.

@@ -199,3 +199,5 @@ pub enum StoreError {
     #[error(transparent)]
     Communicator(#[from] CommunicatorError),
 }
+
+sparse_core::debug_of_errors!(StoreError);

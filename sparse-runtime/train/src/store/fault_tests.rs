@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::error::Error;
-use crate::formats::{RowIdsView, RowSparse, RowSparseView};
-use crate::kernels::MAX_THREADS;
-use crate::optimizer::ParameterSpec;
+use nnz_arrays::formats::{RowIdsView, RowSparse, RowSparseView};
+use nnz_arrays::kernels::MAX_THREADS;
+use nnz_step::optimizer::ParameterSpec;
 use sparse_core::storage::Storage;
 
 /// A communicator of numbers of its own, that hands back a group of one worker and this number of

@@ -6,10 +6,10 @@ use super::leaf_sum::Leaves;
 use super::message::{Call, Layout, Message, begin, put_id, put_values};
 use super::shard::{Shard, n_owned};
 use crate::error::Result;
-use crate::formats::{RowIdsView, RowSparse};
-use crate::optimizer::ParameterSpec;
-use crate::prefetch::prefetch_row_of;
-use crate::training::checkpoint::bytes::{append_values, copy_values};
+use nnz_arrays::bytes::{append_values, copy_values};
+use nnz_arrays::formats::{RowIdsView, RowSparse};
+use nnz_device::prefetch::prefetch_row_of;
+use nnz_step::optimizer::ParameterSpec;
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{Step, UpdateRule};
@@ -20,7 +20,7 @@ use std::ops::Range;
 ///
 /// A step is a pull of table rows, gradients at them, and a push, which the owners of rows apply. A
 /// row outside of the push is updated when it is next pulled, as an
-/// [`Updater`](crate::optimizer::Updater) does in its lazy-update mode.
+/// [`Updater`](nnz_step::optimizer::Updater) does in its lazy-update mode.
 ///
 /// Traffic per worker and step, with u rows of its own batch and P workers: (1 - 1/P) · u · (s + 2
 /// · b · row size) bytes, with s for a row id (4, or 8 above 2³² rows) and b for a value. It does
@@ -112,7 +112,7 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
     ///
     /// # Errors
     ///
-    /// As [`Updater::new`](crate::optimizer::Updater::new); [`StoreError::ByNorms`].
+    /// As [`Updater::new`](nnz_step::optimizer::Updater::new); [`StoreError::ByNorms`].
     pub fn set_optimizer<R: UpdateRule>(&mut self, rule: R) -> Result<()> {
         if R::Step::<T::Accumulator>::BY_NORMS && self.size() > 1 {
             return Err(StoreError::ByNorms { rule: R::NAME, n_workers: self.size() }.into());
@@ -127,7 +127,7 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
     ///
     /// # Errors
     ///
-    /// As [`Updater::set_learning_rate`](crate::optimizer::Updater::set_learning_rate).
+    /// As [`Updater::set_learning_rate`](nnz_step::optimizer::Updater::set_learning_rate).
     pub fn set_learning_rate(&mut self, learning_rate: f64) -> Result<()> {
         let mut optimizers = self.shards.iter_mut().filter_map(|shard| shard.optimizer.as_mut());
         optimizers.try_for_each(|optimizer| optimizer.set_learning_rate(learning_rate))
@@ -239,8 +239,8 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
     }
 
     /// Catches up all rows that this worker owns, like
-    /// [`Updater::flush`](crate::optimizer::Updater::flush). Not collective. Bits depend on it, so
-    /// every worker calls it between the same calls.
+    /// [`Updater::flush`](nnz_step::optimizer::Updater::flush). Not collective. Bits depend on it,
+    /// so every worker calls it between the same calls.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! Gradients of leaves, added by one binary tree, independently of the number of workers.
 
 use super::error::StoreError;
-use crate::formats::{RowIdsView, RowSparseView};
+use nnz_arrays::formats::{RowIdsView, RowSparseView};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use std::ops::Range;
@@ -298,7 +298,7 @@ impl<A: Float> Node<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::RowSparse;
+    use nnz_arrays::formats::RowSparse;
 
     /// Numbers whose sum depends on the order in which they are added.
     fn gradient(leaf: usize) -> RowSparse {

@@ -2,7 +2,7 @@
 
 use super::error::StoreError;
 use super::leaf_sum::Node;
-use crate::training::checkpoint::bytes::{append, append_values};
+use nnz_arrays::bytes::{append, append_values};
 use sparse_core::element::Float;
 
 /// The call to which a message belongs: all workers make the same.

@@ -7,7 +7,7 @@ use super::leaf_sum::LeafSum;
 use super::message::{Call, begin, put_node};
 use crate::error::Result;
 use crate::metric::ExactSum;
-use crate::optimizer::clip;
+use nnz_step::optimizer::clip;
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::Correction;

@@ -2,10 +2,10 @@
 
 use super::leaf_sum::LeafSum;
 use crate::error::Result;
-use crate::formats::RowSparseView;
 use crate::metric::ExactSum;
-use crate::optimizer::{ParameterSpec, TableState, Updater, Usage, clip};
-use crate::parameter_memory::Table;
+use nnz_arrays::formats::RowSparseView;
+use nnz_arrays::parameter_memory::Table;
+use nnz_step::optimizer::{ParameterSpec, TableState, Updater, Usage, clip};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{Correction, UpdateRule};
@@ -73,11 +73,11 @@ impl<R: UpdateRule, T: Float> Optimizer<T> for Updater<R, T> {
     }
 
     fn settle(&mut self, table: &mut Table<T>, rows: &[u64]) -> Result<()> {
-        self.settle_rows(0, table, rows.iter().map(|row| *row as usize))
+        Ok(self.settle_rows(0, table, rows.iter().map(|row| *row as usize))?)
     }
 
     fn flush(&mut self, table: &mut Table<T>) -> Result<()> {
-        Updater::flush(self, 0, table)
+        Ok(Updater::flush(self, 0, table)?)
     }
 
     fn clock(&self) -> u64 {
@@ -89,7 +89,7 @@ impl<R: UpdateRule, T: Float> Optimizer<T> for Updater<R, T> {
     }
 
     fn set_learning_rate(&mut self, learning_rate: f64) -> Result<()> {
-        Updater::set_learning_rate(self, learning_rate)
+        Ok(Updater::set_learning_rate(self, learning_rate)?)
     }
 
     fn corrects(&self) -> bool {
@@ -112,7 +112,7 @@ impl<R: UpdateRule, T: Float> Optimizer<T> for Updater<R, T> {
     }
 
     fn restore(&mut self, table: &mut Table<T>, state: TableState<T>) -> Result<()> {
-        self.restore_tables([table], &[Some(state)])
+        Ok(self.restore_tables([table], &[Some(state)])?)
     }
 }
 
@@ -149,11 +149,8 @@ impl<T: Float> Shard<T> {
     ///
     /// As [`Updater::new`].
     pub(super) fn optimizer<R: UpdateRule>(&self, rule: R) -> Result<Box<dyn Optimizer<T>>> {
-        let spec = ParameterSpec {
-            name: Cow::clone(&self.spec.name),
-            n_rows: self.table.n_rows(),
-            ..self.spec.clone()
-        };
+        let mut spec = self.spec.clone();
+        spec.n_rows = self.table.n_rows();
         Ok(Box::new(Updater::<R, T>::new(rule, vec![spec])?))
     }
 

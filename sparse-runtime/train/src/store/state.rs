@@ -7,9 +7,9 @@ use super::kv_store::KvStore;
 use super::message::{Call, Message, begin, put_values};
 use super::shard::n_owned;
 use crate::error::Result;
-use crate::optimizer::{Snapshot, TableState};
-use crate::parameter_memory::Table;
-use crate::training::checkpoint::bytes::append_values;
+use nnz_arrays::bytes::append_values;
+use nnz_arrays::parameter_memory::Table;
+use nnz_step::optimizer::{Snapshot, TableState};
 use serde::{Deserialize, Serialize};
 use sparse_core::element::{Float, Stored};
 

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::error::Error;
-use crate::formats::{RowIdsView, RowSparse, RowSparseView};
-use crate::optimizer::ParameterSpec;
+use nnz_arrays::formats::{RowIdsView, RowSparse, RowSparseView};
+use nnz_step::optimizer::ParameterSpec;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{AdaGrad, Adam, Ftrl, Lamb, LazyUpdate, Sgd, Svrg, UpdateRule};
 
@@ -129,8 +129,8 @@ fn one_leaf_is_the_update_of_its_gradient() {
     let mut store = KvStore::new(OneProcess, 1).unwrap();
     store.init(sparse(), &table(2 * ROWS)).unwrap();
     store.set_optimizer(rule.clone()).unwrap();
-    let mut updater = crate::optimizer::Updater::new(rule, vec![sparse()]).unwrap();
-    let mut expected = crate::parameter_memory::Table::from_values(2, &table(2 * ROWS));
+    let mut updater = nnz_step::optimizer::Updater::new(rule, vec![sparse()]).unwrap();
+    let mut expected = nnz_arrays::parameter_memory::Table::from_values(2, &table(2 * ROWS));
     let mut sum = LeafSum::new();
     for step in 0..5 {
         sum.add(0, gradient(step, 0).view(), 1.0).unwrap();

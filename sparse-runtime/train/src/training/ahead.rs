@@ -3,10 +3,10 @@
 use super::padding::loss_without_padding;
 use super::pauses::Pauses;
 use super::{BatchHook, EpochTotals, TrainError};
-use crate::data::{Batch, Batches};
-use crate::error::Result;
-use crate::model::{BatchSource, Model};
-use crate::optimizer::Updater;
+use crate::error::{Error, Result};
+use nnz_data::{Batch, Batches};
+use nnz_step::model::{BatchSource, Model};
+use nnz_step::optimizer::Updater;
 use sparse_core::update_rules::UpdateRule;
 use std::convert::identity;
 
@@ -47,7 +47,7 @@ where
         if let Some(learning_rate) = hook.learning_rate(updater.clock(), epoch) {
             // What is wrong with the rate, after what is wrong with the losses before it.
             let set = updater.set_learning_rate(learning_rate);
-            late.first(set, model, &mut totals)?;
+            late.first(set.map_err(Error::from), model, &mut totals)?;
         }
         let (n_rows, n_padding) = (batch.n_rows(), batch.n_padding());
         if hook.sees_batches() || pauses.is_next() || n_padding > 0 {
@@ -81,7 +81,7 @@ where
                 *to = take_next(model, of);
             };
             let begun = model.begin_step_on_taken(updater, max_norm, meanwhile);
-            late.first(begun, model, &mut totals)?;
+            late.first(begun.map_err(Error::from), model, &mut totals)?;
             late.steps.push(Step { n_rows, n_padding, learning_rate: updater.learning_rate() });
             let told = hook.after_steps(model, 1);
             late.first(told, model, &mut totals)?;

@@ -2,12 +2,14 @@
 //! for all rules.
 
 use super::checkpoint::CheckpointError;
-use super::checkpoint::bytes::{self, PIECE};
 use super::checkpoint::run_file::TensorsOf;
 use super::checkpoint::tensor::Take;
 use crate::error::Result;
-use crate::optimizer::{Precision, RecordSnapshot, ReductionSnapshot, Snapshot, StateOf, Updater};
-use crate::parameter_memory::Table;
+use nnz_arrays::bytes::{self, PIECE};
+use nnz_arrays::parameter_memory::Table;
+use nnz_step::optimizer::{
+    Precision, RecordSnapshot, ReductionSnapshot, Snapshot, StateOf, Updater,
+};
 use sparse_core::element::Float;
 use sparse_core::update_rules::{StateBlock, UpdateRule};
 use std::io;
@@ -105,7 +107,7 @@ impl<R: UpdateRule, T: Float> AnyUpdater<T> for Updater<R, T> {
     }
 
     fn set_learning_rate(&mut self, learning_rate: f64) -> Result<()> {
-        self.set_learning_rate(learning_rate)
+        Ok(self.set_learning_rate(learning_rate)?)
     }
 
     fn set_records_outputs(&mut self, records: bool) {
@@ -213,7 +215,7 @@ impl<R: UpdateRule, T: Float> AnyUpdater<T> for Updater<R, T> {
     }
 
     fn check_snapshot(&self, snapshot: &Snapshot) -> Result<()> {
-        self.check_snapshot(snapshot)
+        Ok(self.check_snapshot(snapshot)?)
     }
 
     fn restore(

@@ -2,9 +2,9 @@
 //! rather than the learning rate.
 
 use super::TrainError;
-use crate::data::{Batch, Batches, Position};
 use crate::error::{Error, Result};
-use crate::model::{InputView, Model};
+use nnz_data::{Batch, Batches, Position};
+use nnz_step::model::{InputView, Model};
 use sparse_core::element::{Float, Stored};
 
 /// A number of a batch.

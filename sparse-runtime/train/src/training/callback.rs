@@ -5,9 +5,9 @@ use super::checkpoint::run::CallbackState;
 use super::checkpoint::run::save_any;
 use super::checkpoint::{self, Attachments, CheckpointError, Run};
 use super::{EpochReport, EpochTotals, ParameterReport, TrainError};
-use crate::data::Position;
 use crate::error::Result;
-use crate::model::Model;
+use nnz_data::Position;
+use nnz_step::model::Model;
 use sparse_core::element::Float;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -210,7 +210,7 @@ impl<'m> Moment<'m> {
 
     /// Norms of the parameters, and of their gradients if they were computed; the numbers of table
     /// rows that are not zero, and of those touched, in the order of declaration. O(values), after
-    /// an epoch as [`Table::norms`](crate::parameter_memory::Table::norms).
+    /// an epoch as [`Table::norms`](nnz_arrays::parameter_memory::Table::norms).
     pub fn parameters(&self) -> Vec<ParameterReport> {
         let mut reports = self.state.parameters();
         for (report, norm) in reports.iter_mut().zip(self.gradient_norms) {
@@ -331,7 +331,7 @@ fn first_not_finite<T: Float>(values: &[T]) -> Option<usize> {
 }
 
 /// Reports on the parameters of a model; `n_rows_touched` of each, by position. The cost is that of
-/// [`Table::norms`](crate::parameter_memory::Table::norms).
+/// [`Table::norms`](nnz_arrays::parameter_memory::Table::norms).
 pub(super) fn parameter_reports<M: Model>(
     model: &M,
     n_rows_touched: &dyn Fn(usize) -> Option<u64>,

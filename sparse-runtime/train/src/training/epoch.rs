@@ -5,10 +5,10 @@ use super::blame::blame;
 use super::padding::loss_without_padding;
 use super::pauses::Pauses;
 use super::{TrainError, json};
-use crate::data::{Batch, Batches, Position};
 use crate::error::Result;
-use crate::model::{BatchSource, Model, RowSteps};
-use crate::optimizer::Updater;
+use nnz_data::{Batch, Batches, Position};
+use nnz_step::model::{BatchSource, Model, RowSteps};
+use nnz_step::optimizer::Updater;
 use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;
 use sparse_core::update_rules::UpdateRule;
@@ -20,7 +20,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub struct EpochTotals {
     /// The sum over samples of the loss just before each was learnt from (progressive loss),
     /// without padding. The step of a padded batch
-    /// ([`LastBatch::Pad`](crate::data::LastBatch::Pad)) minimises the mean over all its samples,
+    /// ([`LastBatch::Pad`](nnz_data::LastBatch::Pad)) minimises the mean over all its samples,
     /// copies included; only the loss of the true samples counts here. For a model whose batches
     /// all have a fixed size each sample counts with the mean.
     #[serde(with = "json")]
@@ -305,7 +305,7 @@ struct Settled<'m, R: UpdateRule, M: Model> {
 impl<R: UpdateRule, M: Model> Settled<'_, R, M> {
     fn settle(&mut self) -> Result<()> {
         self.updater.end_prepared_steps();
-        self.updater.flush_model(self.model)
+        Ok(self.updater.flush_model(self.model)?)
     }
 }
 
@@ -393,7 +393,7 @@ fn clipped<M: Model, R: UpdateRule>(
     updater: &mut Updater<R, M::Element>,
     max_norm: f64,
 ) -> Result<f64> {
-    model.clipped_step(batch, updater, max_norm)
+    Ok(model.clipped_step(batch, updater, max_norm)?)
 }
 
 #[cold]

@@ -1,7 +1,7 @@
 //! Errors of training, scoring and predicting.
 
-use crate::kernels::TooManyThreads;
 use crate::metric::NoValue;
+use nnz_arrays::kernels::TooManyThreads;
 use sparse_core::storage::ElementType;
 
 /// Training, scoring or predicting cannot continue.
@@ -285,6 +285,8 @@ pub enum TrainError {
         why: &'static str,
     },
 }
+
+sparse_core::debug_of_errors!(TrainError);
 
 impl TrainError {
     /// The error of watching a metric that is none of these.

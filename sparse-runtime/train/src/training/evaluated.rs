@@ -1,9 +1,9 @@
 //! Evaluation batches: computed without learning, in order. A model that takes batches takes the
 //! next one while the last one is computed.
 
-use crate::data::{Batch, Batches, DataSource};
-use crate::error::Result;
-use crate::model::Model;
+use crate::error::{Error, Result};
+use nnz_data::{Batch, Batches, DataSource};
+use nnz_step::model::Model;
 
 /// Receives batches and their outputs.
 pub(super) trait Reader<M: Model> {
@@ -96,7 +96,10 @@ fn evaluate_apart<M: Model, B: Batches<M::Element>, R: Reader<M>>(
     loop {
         let next = begin_next(model, batches, labels, reader);
         if let Some(noted) = begun.take() {
-            let ended = model.end_evaluation().and_then(|loss| reader.read(model, noted, loss));
+            let ended = model
+                .end_evaluation()
+                .map_err(Error::from)
+                .and_then(|loss| reader.read(model, noted, loss));
             if let Err(error) = ended {
                 if let Ok(Some(_)) = next {
                     // Its result is no longer needed.

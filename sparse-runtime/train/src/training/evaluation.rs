@@ -2,10 +2,10 @@
 
 use super::report::ScoreReport;
 use super::score::score_on;
-use crate::data::{DataSource, Dataset};
 use crate::error::Result;
 use crate::metric::Metric;
-use crate::model::Model;
+use nnz_data::{DataSource, Dataset};
+use nnz_step::model::Model;
 use sparse_core::element::Float;
 
 /// The evaluation of a [`Trainer`](super::Trainer) after every epoch: none, a source, or an

@@ -9,14 +9,14 @@ use super::lead::{Epoch, Leader, Led};
 use super::report::FitReport;
 use super::workers::{message_of, not_started};
 use super::{ParameterReport, TrainError, Trainer};
-use crate::data::{BatchOptions, Batches, DataSource, Position};
 use crate::error::Result;
-use crate::kernels::TooManyThreads;
-use crate::model::{BatchSource, Model, ModelError};
-use crate::optimizer::{HotRows, ParameterSpec, Racer, Shared, Updater, why_not_racing};
-use crate::parameter_memory::Table;
 use crate::schedule::Schedule;
 use crate::store::StoreError;
+use nnz_arrays::kernels::TooManyThreads;
+use nnz_arrays::parameter_memory::Table;
+use nnz_data::{BatchOptions, Batches, DataSource, Position};
+use nnz_step::model::{BatchSource, Model, ModelError};
+use nnz_step::optimizer::{HotRows, ParameterSpec, Racer, Shared, Updater, why_not_racing};
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{LazyUpdate, Racing, UpdateRule};
 use std::ops::Range;
@@ -41,8 +41,8 @@ pub struct Hogwild {
 }
 
 impl Hogwild {
-    /// This number of threads, from 1 to [`MAX_THREADS`](crate::kernels::MAX_THREADS), which share
-    /// every row of the parameter with row_sparse gradients.
+    /// This number of threads, from 1 to [`MAX_THREADS`](nnz_arrays::kernels::MAX_THREADS), which
+    /// share every row of the parameter with row_sparse gradients.
     pub fn threads(threads: usize) -> Self {
         Hogwild { threads, hot_rows: 0, merge_every: 64 }
     }
@@ -112,9 +112,9 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     /// [`TrainError::ThreadNotStarted`] where the system starts no more threads.
     /// [`TrainError::NotHogwild`] for anything that threads cannot share, a batch size other than
     /// 1, and data with an unknown number of samples.
-    /// [`OptimizerError::NotShared`](crate::optimizer::OptimizerError::NotShared) where the step of
-    /// the model is another kind of loop. The error of a thread ends all; the parameters are as the
-    /// steps so far left them.
+    /// [`OptimizerError::NotShared`](nnz_step::optimizer::OptimizerError::NotShared) where the step
+    /// of the model is another kind of loop. The error of a thread ends all; the parameters are as
+    /// the steps so far left them.
     pub fn fit_hogwild<M, S>(
         &mut self,
         model: &mut M,
@@ -429,13 +429,13 @@ fn table_of<M: Model>(model: &mut M, parameter: usize) -> Result<&mut Table<M::E
 /// A model with the same parameters, except one, which is zero: no page of it is mapped.
 fn replica<M: Model>(model: &M, zero: usize) -> Result<M> {
     let parameters = model.parameters();
-    M::from_tables(model.dims().clone(), &mut |name, shape| {
+    Ok(M::from_tables(model.dims().clone(), &mut |name, shape| {
         let found = parameters.iter().position(|parameter| parameter.name == name);
         Ok(match found {
             Some(index) if index != zero => parameters[index].table.clone(),
             _ => Table::zeros(shape.n_rows(), shape.row_size()),
         })
-    })
+    })?)
 }
 
 /// The table rows that the first samples name most often, by descending frequency. O(entries of

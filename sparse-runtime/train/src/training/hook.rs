@@ -7,12 +7,12 @@ use super::measure::Measure;
 use super::precision::Checks;
 use super::progress::Reporter;
 use super::{BatchHook, EpochTotals};
-use crate::data::{Batch, Position};
 use crate::error::Result;
-use crate::model::Model;
-use crate::optimizer::Updater;
-use crate::optimizer::clip::sum_of_squares;
 use crate::schedule::Schedule;
+use nnz_data::{Batch, Position};
+use nnz_step::model::Model;
+use nnz_step::optimizer::Updater;
+use nnz_step::optimizer::clip::sum_of_squares;
 use sparse_core::update_rules::UpdateRule;
 use std::ops::ControlFlow;
 

@@ -8,9 +8,9 @@ use super::evaluation::Evaluation;
 use super::plan::Plan;
 use super::progress::Reporter;
 use super::report::{EpochReport, FitReport};
-use crate::data::Position;
 use crate::error::Result;
-use crate::model::Model;
+use nnz_data::Position;
+use nnz_step::model::Model;
 use std::ops::ControlFlow;
 
 /// A coordinated run, between two steps.

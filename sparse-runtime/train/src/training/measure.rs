@@ -1,11 +1,12 @@
 //! Metrics over the batches that a model sees.
 
 use super::TrainError;
-use crate::data::{Batch, WEIGHT};
 use crate::error::Result;
-use crate::formats::{Dense, DenseView, Ids, IdsView, with_ids};
 use crate::metric::{Accumulator, LabelsView, Metric, NoValue, Predicted, Widened};
-use crate::model::{InputInfo, InputRole, Model, Scores};
+use nnz_arrays::formats::{Dense, DenseView, Ids, IdsView};
+use nnz_arrays::with_ids;
+use nnz_data::{Batch, WEIGHT};
+use nnz_step::model::{InputInfo, InputRole, Model, Scores};
 use sparse_core::element::Float;
 use std::borrow::Cow;
 

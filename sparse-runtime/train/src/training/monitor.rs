@@ -2,8 +2,8 @@
 
 use super::callback::next_multiple;
 use super::{Callback, EpochReport, Moment};
-use crate::data::Position;
 use crate::error::Result;
+use nnz_data::Position;
 use serde::Serialize;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -31,7 +31,7 @@ pub struct ParameterReport {
 
 /// Reports norms of parameters and the rows touched after every epoch. On request it does so
 /// between batches, with norms of gradients. After an epoch it costs what
-/// [`Table::norms`](crate::parameter_memory::Table::norms) does, between batches O(values).
+/// [`Table::norms`](nnz_arrays::parameter_memory::Table::norms) does, between batches O(values).
 ///
 /// ```
 /// use sparse_core::update_rules::Sgd;

@@ -1,10 +1,10 @@
 //! The loss of a padded batch over the samples that are not copies.
 
 use super::settled_copy::SettledCopy;
-use crate::data::{Batch, Part};
 use crate::error::Result;
-use crate::model::{Extent, Model};
-use crate::optimizer::Updater;
+use nnz_data::{Batch, Part};
+use nnz_step::model::{Extent, Model};
+use nnz_step::optimizer::Updater;
 use sparse_core::update_rules::UpdateRule;
 
 /// The mean loss over the samples of a batch that repeat no earlier ones, at the present
@@ -39,11 +39,11 @@ where
     {
         let bound = model.bind(&Part::new(batch, 0..n_real))?;
         model.check_batch(&bound, true)?;
-        return copy.with_rows_of(model, updater, &bound)?.loss(&bound).map(Some);
+        return Ok(copy.with_rows_of(model, updater, &bound)?.loss(&bound).map(Some)?);
     }
     updater.flush_model(model)?;
     let bound = model.bind(&Part::new(batch, 0..n_real))?;
-    model.loss(&bound).map(Some)
+    Ok(model.loss(&bound).map(Some)?)
 }
 
 /// Whether the source fixes the number of samples of a batch.

@@ -2,10 +2,10 @@
 
 use super::epoch::ROWS_A_CALL;
 use super::{BatchHook, EpochTotals};
-use crate::data::{Batch, Position};
 use crate::error::Result;
-use crate::model::{Model, gradient};
-use crate::optimizer::Updater;
+use nnz_data::{Batch, Position};
+use nnz_step::model::{Model, gradient};
+use nnz_step::optimizer::Updater;
 use sparse_core::update_rules::UpdateRule;
 use std::ops::ControlFlow;
 

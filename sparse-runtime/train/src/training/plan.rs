@@ -4,13 +4,13 @@ use super::TrainError;
 use super::callback::Callback;
 use super::progress::Progress;
 use super::score::{ROWS_AT_A_TIME, fixed_batch};
-use crate::data::{BatchOptions, DataSource, Labels, Order};
 use crate::error::Result;
-use crate::kernels::Parallel;
 use crate::metric::Metric;
-use crate::model::{Extent, InputInfo, Model};
-use crate::optimizer::ParameterSpec;
 use crate::schedule::Schedule;
+use nnz_arrays::kernels::Parallel;
+use nnz_data::{BatchOptions, DataSource, Labels, Order};
+use nnz_step::model::{Extent, InputInfo, Model};
+use nnz_step::optimizer::ParameterSpec;
 use sparse_core::element::Float;
 use std::fmt;
 

@@ -3,10 +3,10 @@
 use super::any_updater::AnyUpdater;
 use super::padding::has_fixed_batches;
 use super::settled_copy::{SettledCopy, bytes_of};
-use crate::data::Part;
 use crate::error::Result;
-use crate::model::{BatchSource, Model};
-use crate::optimizer::{Precision, clip};
+use nnz_data::Part;
+use nnz_step::model::{BatchSource, Model};
+use nnz_step::optimizer::{Precision, clip};
 use sparse_core::element::Stored;
 use std::ops::Range;
 

@@ -3,10 +3,10 @@
 use super::TrainError;
 use super::evaluated::{Reader, evaluate};
 use super::score::{labels_to_predict, whole};
-use crate::atomic_write::replace_file;
-use crate::data::{Batch, Batches, DataSource};
 use crate::error::Result;
-use crate::model::Model;
+use nnz_data::{Batch, Batches, DataSource};
+use nnz_device::atomic_write::replace_file;
+use nnz_step::model::Model;
 use std::io::{self, Write};
 use std::path::Path;
 

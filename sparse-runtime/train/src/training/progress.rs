@@ -1,9 +1,9 @@
 //! Progress of a run on the terminal.
 
 use super::report::EpochReport;
-use crate::data::BytesRead;
 #[cfg(feature = "progress")]
 use indicatif::{ProgressBar, ProgressStyle};
+use nnz_data::BytesRead;
 #[cfg(feature = "progress")]
 use std::io::IsTerminal;
 use std::io::{self, Write};
@@ -189,9 +189,9 @@ fn print(report: &EpochReport) {
 #[cfg(all(test, feature = "progress"))]
 mod tests {
     use super::*;
-    use crate::data::libsvm::{IndexBase, Reader};
-    use crate::data::stream::Stream;
-    use crate::data::{BatchOptions, Batches, DataSource};
+    use nnz_data::libsvm::{IndexBase, Reader};
+    use nnz_data::stream::Stream;
+    use nnz_data::{BatchOptions, Batches, DataSource};
 
     #[test]
     fn templates_are_valid() {

@@ -5,8 +5,8 @@
 //! of the gradient and the old gradient:
 //!
 //! - For a [generalised linear](Model::corrects_scores) model, the derivatives of each sample's
-//!   loss by its scores are [kept](crate::optimizer::Samples), and the fused step subtracts them.
-//!   Data of unknown length is read once to count it.
+//!   loss by its scores are [kept](nnz_step::optimizer::Samples), and the fused step subtracts
+//!   them. Data of unknown length is read once to count it.
 //! - For any other model, the gradient of each batch is computed twice, at the parameters and at
 //!   those of the snapshot.
 
@@ -16,11 +16,11 @@ use super::epoch::{BatchHook, EpochTotals, ROWS_A_CALL, diverged, settled_after}
 use super::padding::loss_without_padding;
 use super::pauses::Pauses;
 use super::score::{ROWS_AT_A_TIME, whole};
-use crate::data::{Batch, BatchOptions, Batches, DataSource, Labels, LastBatch, Order, Position};
 use crate::error::Result;
-use crate::model::{BatchSource, Extent, InputInfo, Model};
-use crate::optimizer::{Updater, Usage};
-use crate::parameter_memory::Table;
+use nnz_arrays::parameter_memory::Table;
+use nnz_data::{Batch, BatchOptions, Batches, DataSource, Labels, LastBatch, Order, Position};
+use nnz_step::model::{BatchSource, Extent, InputInfo, Model};
+use nnz_step::optimizer::{Updater, Usage};
 use sparse_core::update_rules::{Correction, UpdateRule, VarianceReduction};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -298,11 +298,11 @@ impl<'d, M: Model, S: DataSource<M::Element>> Reduced<'d, M, S> {
         batch: &B,
     ) -> Result<()> {
         let keeps = self.n_samples.is_some();
-        updater.prepare_steps(correction, usage, |ids| {
+        Ok(updater.prepare_steps(correction, usage, |ids| {
             if keeps {
                 batch.append_row_ids(ids);
             }
-        })
+        })?)
     }
 
     /// Copies the parameters. The updater shares them, for checkpoints.

@@ -2,8 +2,8 @@
 
 use super::callback::next_multiple;
 use super::{Callback, EpochReport, Moment};
-use crate::data::Position;
 use crate::error::Result;
+use nnz_data::Position;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 

@@ -5,11 +5,11 @@ use super::epoch::EpochTotals;
 use super::evaluated::{Reader, evaluate};
 use super::measure::{Measure, Noted, first_output};
 use super::report::ScoreReport;
-use crate::data::{Batch, BatchOptions, Batches, DataSource, Labels, LastBatch, Order};
 use crate::error::Result;
-use crate::formats::{Dense, Shape};
 use crate::metric::Metric;
-use crate::model::{Extent, InputInfo, Model, ModelError};
+use nnz_arrays::formats::{Dense, Shape};
+use nnz_data::{Batch, BatchOptions, Batches, DataSource, Labels, LastBatch, Order};
+use nnz_step::model::{Extent, InputInfo, Model, ModelError};
 
 /// The number of samples evaluated at a time, unless more are requested: enough to keep kernels
 /// busy, few enough to stay in cache.
@@ -19,7 +19,7 @@ pub(super) const ROWS_AT_A_TIME: usize = 1024;
 /// label.
 ///
 /// States of the model stay as they are, and every batch reads them so. With
-/// [`InSequence`](crate::data::InSequence) data each batch reads the states that the previous one
+/// [`InSequence`](nnz_data::InSequence) data each batch reads the states that the previous one
 /// leaves, in batches of the size of training; after the call they are as before it.
 ///
 /// The report holds finite numbers only: a loss that is not finite is an error that names the

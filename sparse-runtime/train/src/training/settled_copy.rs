@@ -2,10 +2,10 @@
 
 use super::any_updater::AnyUpdater;
 use crate::error::Result;
-use crate::formats::RowIdsView;
-use crate::memory;
-use crate::model::{Model, RowIds};
-use crate::parameter_memory::Table;
+use nnz_arrays::formats::RowIdsView;
+use nnz_arrays::parameter_memory::Table;
+use nnz_device::memory;
+use nnz_step::model::{Model, RowIds};
 
 /// A model with the rows of another one that batches read. Rows are caught up on the copy, so that
 /// the model in training keeps its bits. The other rows are zeros, of which no page is mapped.

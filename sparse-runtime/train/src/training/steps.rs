@@ -13,10 +13,10 @@ use super::progress::Reporter;
 use super::reduced::Reduced;
 use super::report::{EpochReport, FitReport};
 use super::score::{check_batch_size, check_source, score_first};
-use crate::data::{BatchOptions, Batches, DataSource, LastBatch, Position};
 use crate::error::Result;
-use crate::model::Model;
-use crate::optimizer::Updater;
+use nnz_data::{BatchOptions, Batches, DataSource, LastBatch, Position};
+use nnz_step::model::Model;
+use nnz_step::optimizer::Updater;
 use sparse_core::update_rules::UpdateRule;
 use std::time::Instant;
 

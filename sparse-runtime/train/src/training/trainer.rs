@@ -4,13 +4,13 @@ use super::callback::Callback;
 use super::evaluation::NoEvaluation;
 use super::plan::{Plan, Scale};
 use super::progress::Progress;
-use crate::data::LastBatch;
 use crate::error::Result;
-use crate::kernels::Parallel;
 use crate::metric::Metric;
-use crate::model::Model;
-use crate::optimizer::Updater;
 use crate::schedule::Schedule;
+use nnz_arrays::kernels::Parallel;
+use nnz_data::LastBatch;
+use nnz_step::model::Model;
+use nnz_step::optimizer::Updater;
 use sparse_core::update_rules::UpdateRule;
 use std::fmt;
 
@@ -24,7 +24,7 @@ use std::fmt;
 /// | [`shuffle`](Self::shuffle), [`seed`](Self::seed) | a new order of the samples in every epoch, by seed 0 |
 /// | [`last_batch`](Self::last_batch) | [`LastBatch::Short`] |
 /// | [`schedule`](Self::schedule) | [`Schedule::Constant`] |
-/// | weight decay | not on dense parameters of rank 0 and 1, see [`ParameterSpec::of_model`](crate::optimizer::ParameterSpec::of_model) |
+/// | weight decay | not on dense parameters of rank 0 and 1, see [`ParameterSpec::of_model`](nnz_step::optimizer::ParameterSpec::of_model) |
 /// | [`parallel`](Self::parallel) | one thread |
 /// | [`leaves`](Self::leaves) | 8, where workers divide batches |
 /// | [`progress`](Self::progress) | to the error stream: a bar on a terminal, otherwise a line an epoch |
@@ -148,8 +148,8 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     }
 
     /// Multiplies the penalties of one parameter, weight decay and L1, by `scale`. Without it the
-    /// factor is 1, or 0 for a parameter that does not [decay](crate::model::ParameterInfo::decays)
-    /// by its uses.
+    /// factor is 1, or 0 for a parameter that does not
+    /// [decay](nnz_step::model::ParameterInfo::decays) by its uses.
     #[must_use]
     pub fn weight_decay_scale(mut self, parameter: impl Into<String>, scale: f64) -> Self {
         self.plan.scales.push((parameter.into(), Scale::WeightDecay(scale)));
@@ -173,7 +173,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
 
     /// The number of threads for kernels and for steps of large batches: [`Model::set_parallel`].
     /// The bits of results do not depend on it. Training refuses more than
-    /// [`MAX_THREADS`](crate::kernels::MAX_THREADS).
+    /// [`MAX_THREADS`](nnz_arrays::kernels::MAX_THREADS).
     #[must_use]
     pub fn parallel(mut self, parallel: Parallel) -> Self {
         self.plan.parallel = parallel;
@@ -211,7 +211,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     /// # Errors
     ///
     /// A hyperparameter or scale out of its bounds, a scale of an unknown parameter,
-    /// [`OptimizerError::NoState`](crate::optimizer::OptimizerError::NoState).
+    /// [`OptimizerError::NoState`](nnz_step::optimizer::OptimizerError::NoState).
     pub fn updater<M: Model>(&self, model: &M) -> Result<Updater<R, M::Element>> {
         let updater = Updater::new(self.rule.clone(), self.plan.specs(model)?)?;
         updater.check_weights(model)?;

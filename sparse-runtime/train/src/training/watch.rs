@@ -2,8 +2,8 @@
 
 use super::checkpoint::Attachments;
 use super::{Callback, EpochReport, Moment, TrainError};
-use crate::data::IdMap;
 use crate::error::Result;
+use nnz_data::IdMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 

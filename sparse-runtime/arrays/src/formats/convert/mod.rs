@@ -18,8 +18,8 @@ use super::{
     ColumnId, Csr, CsrBuffers, CsrView, Dense, DenseView, FormatError, RowIdsView, RowSparse,
     RowSparseView, Shape,
 };
-use crate::simd::{same_type, widest};
 use crate::with_column_ids;
+use nnz_device::simd::{same_type, widest};
 use sparse_core::element::{Element, Stored};
 use sparse_core::storage::Storage;
 use std::ops::Range;

@@ -1,9 +1,9 @@
 //! What is not zero of a dense matrix, found a block at a time.
 
 use crate::formats::{ColumnId, CsrBuffers};
-use crate::simd::{Lanes, Loop};
+use nnz_device::simd::{Lanes, Loop};
 #[cfg(target_arch = "x86_64")]
-use crate::simd::{same_type, x86};
+use nnz_device::simd::{same_type, x86};
 use sparse_core::element::Element;
 
 /// Appends what is not zero of a dense matrix.

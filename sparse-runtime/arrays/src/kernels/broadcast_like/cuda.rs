@@ -2,6 +2,7 @@
 
 use super::cpu::{share, with_axes};
 use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};
+use crate::formats::cuda::ArrayArguments;
 use crate::formats::{CsrView, Dense, DenseView, MAX_RANK, RowSparse, RowSparseView, Shape};
 use crate::kernels::broadcast::Walk;
 use crate::kernels::cuda::row_lists::store_rows_of;

@@ -1,6 +1,7 @@
 //! How many elements are stored, on a GPU.
 
 use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};
+use crate::formats::cuda::ArrayArguments;
 use crate::formats::{CsrView, Dense, RowSparseView};
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::kernels::extremes::without;

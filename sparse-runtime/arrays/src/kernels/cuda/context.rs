@@ -30,13 +30,13 @@ use crate::device::cuda::{CudaBuffer, CudaError, Gpu};
 pub struct CudaContext {
     pub(crate) gpu: Gpu,
     /// Those of the csr that was last read transposed, or of the ids whose gradient was last taken.
-    pub(crate) occurrences: Occurrences,
+    pub occurrences: Occurrences,
     /// The positions that ids stand for, or those of elements in order.
-    pub(crate) places: CudaBuffer<u64>,
+    pub places: CudaBuffer<u64>,
     /// Rows that a result may store, or positions that go on to the next step.
     pub(crate) list: CudaBuffer<u64>,
     /// Results of parts of a reduction, and sums that a gradient reads.
-    pub(crate) partial: CudaBuffer<f64>,
+    pub partial: CudaBuffer<f64>,
 }
 
 impl CudaContext {

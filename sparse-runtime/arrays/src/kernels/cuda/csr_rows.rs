@@ -4,6 +4,7 @@
 use super::occurrences::Sums;
 use super::{CudaContext, GpuFloat, ScalarFunction};
 use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};
+use crate::formats::cuda::ArrayArguments;
 use crate::formats::{Csr, CsrView, RowSparseView, fits_u32};
 use crate::kernels::slicing::Part;
 

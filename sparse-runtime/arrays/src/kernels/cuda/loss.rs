@@ -2,10 +2,17 @@
 
 use super::{CudaContext, GpuFloat, Numbers};
 use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word, text_of};
+use crate::formats::cuda::ArrayArguments;
 use crate::formats::{CsrView, Dense, DenseView, IdsView, Shape};
 use sparse_core::ir::Attributes;
 use sparse_core::operators::{ElementLoss, Kind, Operator, find};
 use sparse_core::storage::ElementType;
+
+/// What texts that read labels share: its name and its text.
+pub const LABELS: (&str, &str) = ("kernels/cuda/labels.cuh", include_str!("labels.cuh"));
+
+/// What texts of losses share: its name and its text.
+pub const LOSS: (&str, &str) = ("kernels/cuda/loss.cuh", include_str!("loss.cuh"));
 
 const THREADS: u32 = 256;
 
@@ -71,7 +78,7 @@ impl LossFunction {
     }
 
     /// What a score and its label come to.
-    pub(crate) fn formulas(&self) -> [(&'static str, Word); 2] {
+    pub fn formulas(&self) -> [(&'static str, Word); 2] {
         [
             ("LOSS", Word::Formula(self.operator, self.element.loss)),
             ("SLOPE", Word::Formula(self.operator, self.element.slope)),
@@ -79,13 +86,13 @@ impl LossFunction {
     }
 
     /// Its attributes.
-    pub(crate) fn numbers(&self) -> Numbers {
+    pub fn numbers(&self) -> Numbers {
         self.numbers
     }
 }
 
 /// The words of a text about labels: the types of numbers, of classes, and of the columns of a csr.
-pub(crate) fn words_of_labels(
+pub fn words_of_labels(
     real: &'static str,
     class: &'static str,
     id: &'static str,
@@ -95,7 +102,7 @@ pub(crate) fn words_of_labels(
 
 impl<'a, T: GpuFloat> Labels<'a, T> {
     /// The type of classes among them, as texts call it.
-    pub(crate) fn class(&self) -> &'static str {
+    pub fn class(&self) -> &'static str {
         match self {
             Labels::Classes(ids) => ids.type_name(),
             Labels::Dense(_) | Labels::Csr(_) => ElementType::U32.name(),
@@ -103,7 +110,7 @@ impl<'a, T: GpuFloat> Labels<'a, T> {
     }
 
     /// Classes, or nothing.
-    pub(crate) fn classes_read_by<'l>(&self, launch: Launch<'l>) -> Launch<'l> {
+    pub fn classes_read_by<'l>(&self, launch: Launch<'l>) -> Launch<'l> {
         match self {
             Labels::Classes(ids) => launch.ids(*ids),
             Labels::Dense(_) | Labels::Csr(_) => launch.reads(CudaSlice::<u32>::default()),
@@ -111,7 +118,7 @@ impl<'a, T: GpuFloat> Labels<'a, T> {
     }
 
     /// The type of columns among them, as texts call it.
-    pub(crate) fn id(&self) -> &'static str {
+    pub fn id(&self) -> &'static str {
         match self {
             Labels::Csr(labels) => labels.columns().type_name(),
             Labels::Dense(_) | Labels::Classes(_) => ElementType::U32.name(),
@@ -119,7 +126,7 @@ impl<'a, T: GpuFloat> Labels<'a, T> {
     }
 
     /// Dense labels, or nothing, and then those of a csr, or nothing.
-    pub(crate) fn read_by<'l>(&self, launch: Launch<'l>) -> Launch<'l> {
+    pub fn read_by<'l>(&self, launch: Launch<'l>) -> Launch<'l> {
         match self {
             Labels::Dense(labels) => launch.reads(labels.values()).no_csr::<T>(),
             Labels::Csr(labels) => launch.reads(CudaSlice::<T>::default()).csr(*labels),
@@ -189,7 +196,7 @@ pub fn gradient<T: GpuFloat>(
 }
 
 /// The sum of the partial sums of a loss, over the number of rows.
-pub(crate) fn mean_of_parts<T: GpuFloat>(
+pub fn mean_of_parts<T: GpuFloat>(
     gpu: &Gpu,
     out: CudaSlice<'_, T>,
     partial: CudaSlice<'_, f64>,

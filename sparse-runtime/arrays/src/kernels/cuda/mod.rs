@@ -1,26 +1,19 @@
-//! What the kernels of a GPU share: their context, the text that all of them are compiled with, and formulas as CUDA C++.
+//! What the kernels of a GPU share: their context, and what each of them is given.
 
 mod context;
-pub(crate) mod corrected;
 pub(crate) mod csr_rows;
-mod formula;
-pub(crate) mod layer_rows;
-pub(crate) mod linear_rows;
-pub(crate) mod lookup_rows;
 pub mod loss;
-pub(crate) mod occurrences;
+pub mod occurrences;
 mod results;
 pub(crate) mod row_lists;
-pub(crate) mod row_results;
 mod scalar_function;
-pub(crate) mod table;
+pub mod table;
 mod units;
 
 pub use context::CudaContext;
-pub(crate) use formula::{formula, idle_recurrence, norm_recurrence, recurrence, row_recurrence};
 pub use loss::{Labels, LossFunction, LossOperands};
 pub use results::{Pattern, Rows};
-pub(crate) use scalar_function::Numbers;
+pub use scalar_function::Numbers;
 pub use scalar_function::ScalarFunction;
 pub use table::call_kernel;
 pub use units::for_each_unit;
@@ -53,9 +46,6 @@ impl GpuFloat for f64 {
 }
 
 /// How many lanes of a warp go over the columns of a row, a power of two.
-pub(crate) fn lanes(width: usize) -> usize {
+pub fn lanes(width: usize) -> usize {
     width.clamp(1, 32).next_power_of_two()
 }
-
-/// In front of every text of kernels.
-pub(crate) const PRELUDE: &str = include_str!("prelude.cuh");

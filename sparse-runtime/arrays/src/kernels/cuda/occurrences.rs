@@ -7,6 +7,7 @@
 use crate::device::cuda::{
     Blocks, Cuda, CudaBuffer, CudaColumnIdsSlice, CudaError, CudaSlice, Gpu, Launch, Unit, Word,
 };
+use crate::formats::cuda::ArrayArguments;
 use crate::formats::{CsrView, RowSparseView};
 use sparse_core::element::{Element, Id, Stored};
 
@@ -21,7 +22,7 @@ const SORTED: &str = "the entries of a csr in the order of their columns";
 
 /// The columns that occur in a csr, or the ids in a list. Kept by a context, so that its memory is used again.
 #[derive(Debug, Default)]
-pub(crate) struct Occurrences {
+pub struct Occurrences {
     /// The columns, ascending; the first `n_columns` are.
     columns: CudaBuffer<u64>,
     /// Where the entries of each are, and where those of the last end.
@@ -101,11 +102,7 @@ impl Occurrences {
     }
 
     /// Asks for those of a matrix; how many columns they have is known when [`counted`](Self::counted) has waited for it.
-    pub(crate) fn ask<V: Stored>(
-        &mut self,
-        gpu: &Gpu,
-        x: CsrView<'_, V, Cuda>,
-    ) -> Result<(), CudaError> {
+    pub fn ask<V: Stored>(&mut self, gpu: &Gpu, x: CsrView<'_, V, Cuda>) -> Result<(), CudaError> {
         let (n, bound) = (x.values().len(), x.n_cols());
         let counts = [n, x.n_rows()];
         if let Some(&count) = counts.iter().find(|&&count| u32::try_from(count).is_err()) {
@@ -189,7 +186,7 @@ impl Occurrences {
     }
 
     /// Asks for those of a list of ids, as [`ask`](Self::ask) for those of a matrix.
-    pub(crate) fn ask_for_ids(
+    pub fn ask_for_ids(
         &mut self,
         gpu: &Gpu,
         ids: CudaSlice<'_, u64>,
@@ -258,22 +255,22 @@ impl Occurrences {
     }
 
     /// The same, without waiting: how many occur at most, the memory that has them, ascending, and on the GPU their number.
-    pub(crate) fn columns_asked_for(&self) -> (usize, CudaSlice<'_, u64>, CudaSlice<'_, u32>) {
+    pub fn columns_asked_for(&self) -> (usize, CudaSlice<'_, u64>, CudaSlice<'_, u32>) {
         (self.most_columns, self.columns.as_slice(), self.number.as_slice())
     }
 
     /// For each of them where its entries are in [`entries`](Self::entries), and where those of the last end.
-    pub(crate) fn runs(&self) -> CudaSlice<'_, u32> {
+    pub fn runs(&self) -> CudaSlice<'_, u32> {
         self.runs.as_slice()
     }
 
     /// The numbers of the entries, column by column.
-    pub(crate) fn entries(&self) -> CudaSlice<'_, u32> {
+    pub fn entries(&self) -> CudaSlice<'_, u32> {
         self.entries.as_slice()
     }
 
     /// The row of each entry.
-    pub(crate) fn rows(&self) -> CudaSlice<'_, u32> {
+    pub fn rows(&self) -> CudaSlice<'_, u32> {
         self.rows.as_slice()
     }
 

@@ -5,6 +5,7 @@ use super::{CudaContext, GpuFloat, ScalarFunction};
 use crate::device::cuda::{
     Blocks, Cuda, CudaBuffer, CudaError, CudaSlice, Gpu, Launch, Unit, Word,
 };
+use crate::formats::cuda::ArrayArguments;
 use crate::formats::{CsrView, DenseView, MAX_RANK, RowSparse, RowSparseView, Shape};
 use crate::kernels::strided::Strided;
 

@@ -1,7 +1,7 @@
 //! Scalar functions of the operator table, as kernels of a GPU take them.
 
-use super::formula::{formula_of_numbers, numbers};
 use crate::device::cuda::{Launch, Word};
+use nnz_device::cuda::{formula_of_numbers, numbers};
 use sparse_core::ir::{AttributeValue, Attributes, Number};
 use sparse_core::operators::{Kind, Operator, find};
 
@@ -29,7 +29,7 @@ pub struct ScalarFunction {
 
 /// The attributes of an operator that are numbers.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Numbers([f64; MOST_NUMBERS]);
+pub struct Numbers([f64; MOST_NUMBERS]);
 
 impl Numbers {
     /// `None` where a required one is not given.
@@ -42,7 +42,7 @@ impl Numbers {
     }
 
     /// As a launch takes them.
-    pub(crate) fn read_by<'l>(&self, launch: Launch<'l>) -> Launch<'l> {
+    pub fn read_by<'l>(&self, launch: Launch<'l>) -> Launch<'l> {
         launch.record("numbers", &self.0.map(f64::to_bits))
     }
 }
@@ -82,7 +82,7 @@ impl ScalarFunction {
     }
 
     /// A function of a text by this name, of one element or of two, with the attributes in it. `None` where one of these is not finite.
-    pub(crate) fn function(&self, name: &str) -> Option<String> {
+    pub fn function(&self, name: &str) -> Option<String> {
         let Numbers(numbers) = &self.numbers;
         numbers.iter().all(|number| number.is_finite()).then_some(())?;
         let formula = formula_of_numbers(self.operator, self.formula, numbers);

@@ -1,9 +1,7 @@
 //! What is compiled where there is no GPU, to see that it compiles.
 
-use super::linear_rows::RowLoss;
 use super::{
-    LossFunction, ScalarFunction, corrected, csr_rows, layer_rows, linear_rows, lookup_rows, loss,
-    occurrences, row_lists,
+    LossFunction, ScalarFunction, csr_rows, loss, occurrences, row_lists,
 };
 use crate::device::cuda::Unit;
 use crate::kernels::reduce::cuda::ReduceFunction;
@@ -12,13 +10,11 @@ use crate::kernels::{
     pairwise_interaction, pick, reduce, select, softmax, softmax_cross_entropy, take, transpose,
     unary,
 };
-use crate::optimizer;
 use sparse_core::ir::{AttributeValue, Attributes, Number};
 use sparse_core::operators::{AttributeKind, Kind, all};
-use sparse_core::storage::ElementType;
 
-/// Visits every text with one of each kind of words: each element-wise function, reduction and loss of the operator table, each
-/// update rule, and products of several widths and types. A GPU compiles only what a program uses.
+/// Visits every text with one of each kind of words: each element-wise function, reduction and loss of the operator table, and
+/// products of several widths and types. A GPU compiles only what a program uses.
 ///
 /// ```
 /// use sparse_runtime::kernels::cuda::for_each_unit;
@@ -29,14 +25,9 @@ use sparse_core::storage::ElementType;
 pub fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
     for of_module in [
         occurrences::for_each_unit,
-        corrected::for_each_unit,
         csr_rows::for_each_unit,
         row_lists::for_each_unit,
         loss::for_each_unit,
-        layer_rows::for_each_unit,
-        linear_rows::for_each_unit,
-        lookup_rows::for_each_unit,
-        optimizer::cuda::for_each_unit,
         broadcast_like::cuda::for_each_unit,
         count_stored::cuda::for_each_unit,
         casts::cuda::for_each_unit,
@@ -84,9 +75,6 @@ pub fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
             (operator.kind, LossFunction::new(operator, &attributes))
         {
             loss::with_unit("f32", function, visit);
-            linear_rows::with_units(RowLoss::Elements(function), visit);
-            lookup_rows::with_unit(function, visit);
-            layer_rows::with_unit(RowLoss::Elements(function), ElementType::F32, visit);
         }
         if let Some(function) = ReduceFunction::new(operator, &attributes) {
             reduce::cuda::with_units("f32", function, visit);

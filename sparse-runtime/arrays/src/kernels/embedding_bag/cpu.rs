@@ -58,7 +58,7 @@ fn sums<T: Float, V: Factor<T>>(
 }
 
 /// What each entry of a bag is multiplied by: 1, or one over the number of entries or the sum of their values.
-pub(crate) fn share<T: Float, V: Factor<T>>(
+pub fn share<T: Float, V: Factor<T>>(
     bags: CsrView<'_, V>,
     bag: usize,
     mean: bool,

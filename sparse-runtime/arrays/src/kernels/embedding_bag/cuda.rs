@@ -3,6 +3,7 @@
 use crate::device::cuda::{
     Blocks, Cuda, CudaBuffer, CudaError, CudaSlice, Gpu, Launch, Unit, Word,
 };
+use crate::formats::cuda::ArrayArguments;
 use crate::formats::{CsrView, Dense, DenseView, RowSparseView};
 use crate::kernels::cuda::{CudaContext, GpuFloat, Rows, lanes};
 use crate::kernels::dot::cuda::sum_shares;
@@ -76,7 +77,7 @@ pub fn gradient_csr_dense<T: GpuFloat, V: Factor<T>, O: Rows<T>>(
 }
 
 /// What each entry of a bag is multiplied by, besides its value if that is asked for; nothing where that is 1.
-pub(crate) fn find_shares<'s, T: GpuFloat, V: Stored>(
+pub fn find_shares<'s, T: GpuFloat, V: Stored>(
     gpu: &Gpu,
     shares: &'s mut CudaBuffer<f64>,
     bags: CsrView<'_, V, Cuda>,

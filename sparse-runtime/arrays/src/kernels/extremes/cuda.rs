@@ -4,6 +4,7 @@ use super::Extreme;
 use crate::device::cuda::{
     Blocks, Cuda, CudaBuffer, CudaError, CudaSlice, Gpu, Launch, Unit, Word,
 };
+use crate::formats::cuda::ArrayArguments;
 use crate::formats::{CsrView, Dense, DenseView, RowSparseView, Shape};
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 

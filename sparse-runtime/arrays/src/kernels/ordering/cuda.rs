@@ -7,6 +7,7 @@
 //! In the gradient, what goes to one place is added in its order; ids beyond the extent have no
 //! place. O(size of `grad` · bits of a position / 4 + size of the result), by a sort of the places.
 
+use crate::formats::cuda::ArrayArguments;
 use super::{First, Ranking};
 use crate::device::cuda::{
     Blocks, Cuda, CudaBuffer, CudaError, CudaSlice, Gpu, Launch, Unit, Word,

@@ -5,13 +5,13 @@
 
 mod numbers;
 
-pub(crate) use self::numbers::{numbers_of, places_of};
+pub use self::numbers::{numbers_of, places_of};
 
 use self::numbers::{Gathered, Numbers};
 use super::ahead;
 use super::parallel::below;
 use crate::formats::{ColumnIdsView, CsrView};
-use crate::simd::{same_type, x86};
+use nnz_device::simd::{same_type, x86};
 use sparse_core::element::{Float, Stored};
 use sparse_core::storage::ElementType;
 use std::arch::x86_64::*;
@@ -21,7 +21,7 @@ use std::ops::Range;
 ///
 /// Invariant: the processor has AVX-512 and bmi2, there is a factor for each row, and the columns are of `x`.
 #[derive(Clone)]
-pub(crate) struct OwnEntries<'a, 'm, V: Stored, G> {
+pub struct OwnEntries<'a, 'm, V: Stored, G> {
     x: CsrView<'m, V>,
     ids: &'a [u32],
     /// None where all are 1.
@@ -40,7 +40,7 @@ impl<'a, 'm: 'a, V: Stored, G: Float> OwnEntries<'a, 'm, V, G> {
     /// # Panics
     ///
     /// If there are fewer factors than rows.
-    pub(crate) fn of(x: CsrView<'m, V>, factors: &'a [G]) -> Option<Self> {
+    pub fn of(x: CsrView<'m, V>, factors: &'a [G]) -> Option<Self> {
         assert!(factors.len() >= x.n_rows(), "a factor for each row");
         let ColumnIdsView::U32(ids) = x.columns() else { return None };
         // Of a pattern they are not read.
@@ -62,7 +62,7 @@ impl<'a, 'm: 'a, V: Stored, G: Float> OwnEntries<'a, 'm, V, G> {
     /// # Panics
     ///
     /// If there are no such columns.
-    pub(crate) fn in_columns(&self, columns: Range<usize>) -> Self {
+    pub fn in_columns(&self, columns: Range<usize>) -> Self {
         let n_cols = self.x.n_cols();
         assert!(columns.start <= columns.end && columns.end <= n_cols, "{columns:?} of {n_cols}");
         OwnEntries { columns, ..*self }
@@ -97,7 +97,7 @@ impl<'a, 'm: 'a, V: Stored, G: Float> OwnEntries<'a, 'm, V, G> {
     /// # Safety
     ///
     /// The target has the columns.
-    pub(crate) unsafe fn add_to<A: Target, const NEVER_MINUS_ZERO: bool>(&self, target: &mut A) {
+    pub unsafe fn add_to<A: Target, const NEVER_MINUS_ZERO: bool>(&self, target: &mut A) {
         // SAFETY: the processor has the instructions, as the invariant says; the entries are those
         // of a csr, and the target has the columns.
         unsafe {
@@ -109,7 +109,7 @@ impl<'a, 'm: 'a, V: Stored, G: Float> OwnEntries<'a, 'm, V, G> {
     }
 
     /// The column of one of the entries, if there are any. O(rows · log entries).
-    pub(crate) fn any_column(&self) -> Option<usize> {
+    pub fn any_column(&self) -> Option<usize> {
         let Range { start: first, end: bound } = self.columns;
         self.rows().find_map(|(_, (start, end, _))| {
             let ids = &self.ids[start..end];
@@ -308,7 +308,7 @@ pub(crate) fn are_added() -> bool {
 }
 
 /// What entries are added to.
-pub(crate) trait Target {
+pub trait Target {
     /// Whether columns are asked for some rows ahead.
     const ASKS: bool = false;
 

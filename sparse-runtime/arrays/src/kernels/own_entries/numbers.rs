@@ -76,7 +76,7 @@ impl Target for Gathered {
 /// The processor has AVX-512 F and VL.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl")]
-pub(crate) fn places_of<N>(ids: __m256i, own: u8, first: *mut N, others: __m512i) -> [*mut N; 8] {
+pub fn places_of<N>(ids: __m256i, own: u8, first: *mut N, others: __m512i) -> [*mut N; 8] {
     const { assert!(size_of::<N>() == 4 || size_of::<N>() == 8) };
     let ids = _mm512_cvtepu32_epi64(ids);
     let bytes = match size_of::<N>() {
@@ -97,7 +97,7 @@ pub(crate) fn places_of<N>(ids: __m256i, own: u8, first: *mut N, others: __m512i
 /// The processor has AVX-512 F.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(crate) fn numbers_of(vector: __m512d) -> [f64; 8] {
+pub fn numbers_of(vector: __m512d) -> [f64; 8] {
     let mut numbers = [0.0; 8];
     // SAFETY: there are eight.
     unsafe { _mm512_storeu_pd(numbers.as_mut_ptr(), vector) };

@@ -2,6 +2,7 @@
 
 use super::cpu::picked;
 use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};
+use crate::formats::cuda::ArrayArguments;
 use crate::formats::{CsrView, Dense, DenseView, IdsView, RowSparseView, Shape};
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::kernels::lookup::Lookup;

@@ -5,6 +5,7 @@ use super::cpu::{count, reduced};
 use crate::device::cuda::{
     Blocks, Cuda, CudaBuffer, CudaError, CudaSlice, Gpu, Launch, Unit, Word,
 };
+use crate::formats::cuda::ArrayArguments;
 use crate::formats::{CsrView, Dense, DenseView, MAX_RANK, RowSparse, RowSparseView, Shape};
 use crate::kernels::cuda::row_lists::Stored;
 use crate::kernels::cuda::{CudaContext, GpuFloat, Numbers};
@@ -198,7 +199,7 @@ pub(in crate::kernels) fn sum_to<T: GpuFloat>(
 
 impl ReduceFunction {
     /// The partial results of a reduction of all elements, in their order, when they are there.
-    pub(crate) fn partial_results<T: GpuFloat>(
+    pub fn partial_results<T: GpuFloat>(
         &self,
         x: CudaSlice<'_, T>,
         context: &mut CudaContext,

@@ -5,8 +5,8 @@ use crate::formats::{
 };
 use crate::kernels::Context;
 use crate::kernels::index_set::IndexSet;
-use crate::prefetch::prefetch_runs;
 use crate::with_column_ids;
+use nnz_device::prefetch::prefetch_runs;
 use sparse_core::element::{Float, Id};
 
 /// Of a dense array: the rows are stored.

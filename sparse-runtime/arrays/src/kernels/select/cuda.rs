@@ -1,6 +1,7 @@
 //! One of two arrays by a condition, on a GPU.
 
 use crate::device::cuda::{Blocks, Cuda, Launch, Unit, Word};
+use crate::formats::cuda::ArrayArguments;
 use crate::formats::{CsrView, Dense, DenseView, RowSparseView};
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 

@@ -5,6 +5,12 @@ use crate::formats::{Dense, Shape};
 use crate::kernels::cuda::loss::{mean_of_parts, words_of_labels};
 use crate::kernels::cuda::{CudaContext, GpuFloat, LossOperands};
 
+/// What texts of this loss share: its name and its text.
+pub const HEADER: (&str, &str) = (
+    "kernels/softmax_cross_entropy/softmax_cross_entropy.cuh",
+    include_str!("softmax_cross_entropy.cuh"),
+);
+
 const THREADS: u32 = 256;
 
 /// How many rows a part of a sum has at least.

@@ -1,6 +1,7 @@
 //! Transposition on a GPU.
 
 use crate::device::cuda::{Blocks, Cuda, Launch, Unit, Word};
+use crate::formats::cuda::ArrayArguments;
 use crate::formats::{Csr, CsrView, Dense, DenseView, fits_u32};
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::kernels::layout;

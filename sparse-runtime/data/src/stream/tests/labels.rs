@@ -1,7 +1,7 @@
 //! Labels of a stream: which line is named where they are mixed, and their statistics.
 
 use super::*;
-use crate::data::LabelStatistics;
+use crate::LabelStatistics;
 
 const BINARY: &[InputInfo] = &[
     INPUTS[0],

@@ -8,8 +8,8 @@ use super::super::{
     Labels, LastBatch, OnError, Order, Position, ReadError,
 };
 use super::*;
-use crate::kernels::Parallel;
-use crate::model::{BatchSource, Extent, InputInfo, InputRole, LabelKind};
+use nnz_arrays::kernels::Parallel;
+use nnz_step::model::{BatchSource, Extent, InputInfo, InputRole, LabelKind};
 use sparse_core::storage::{ElementType, Storage};
 
 const INPUTS: &[InputInfo] = &[
@@ -439,7 +439,7 @@ fn a_model_trains_on_it_as_on_data_in_memory() {
     batches.start_epoch(0).unwrap();
     while let Some(expected) = batches.next_batch().unwrap() {
         let found = streamed.next_batch().unwrap().unwrap();
-        let rows = |batch: crate::formats::CsrView<'_, f32>| batch.to_owned();
+        let rows = |batch: nnz_arrays::formats::CsrView<'_, f32>| batch.to_owned();
         assert_eq!(rows(found.csr(0).unwrap()), rows(expected.csr(0).unwrap()));
         assert_eq!(found.dense(1).unwrap().values(), expected.dense(1).unwrap().values());
     }

@@ -13,17 +13,18 @@ mod tests;
 #[cfg(target_arch = "x86_64")]
 use super::own;
 use super::products::{HandedOn, add_terms_below, product, sum_handed_on, sum_of_products};
-use super::rows::{LINES_AHEAD, ahead_of, row_ahead_by};
+use super::rows::{ahead_of, row_ahead_by};
 use super::{
     RowFunctions, Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_of,
     with_row_loops,
 };
-use crate::formats::{ColumnId, CsrView};
 use crate::optimizer::{ReadRows, RowAccumulator, RowUpdater, RowWeights, Slots, UpdateKind};
 use crate::row_parts::{Cuts, Piece, RowPart, each_updates};
 use crate::stages::in_stages;
-use crate::thread_pool;
-use crate::with_column_ids;
+use nnz_arrays::formats::{ColumnId, CsrView};
+use nnz_arrays::with_column_ids;
+use nnz_device::prefetch::LINES_AHEAD;
+use nnz_device::thread_pool;
 use sparse_core::element::{Factor, Float, Stored};
 use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;

@@ -7,9 +7,9 @@
 //! rows.
 
 use super::super::range_of;
-use crate::formats::{ColumnId, CsrView};
 use crate::optimizer::{RowAccumulator, Slots, term};
-use crate::with_column_ids;
+use nnz_arrays::formats::{ColumnId, CsrView};
+use nnz_arrays::with_column_ids;
 use sparse_core::element::{Factor, Float};
 use std::ops::Range;
 
@@ -134,7 +134,7 @@ impl<'s, I: ColumnId> Waiting<'s, I> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::Csr;
+    use nnz_arrays::formats::Csr;
     use sparse_core::element::Unit;
 
     /// Rows of these numbers of entries, in a matrix of so many columns.

@@ -1,13 +1,13 @@
 //! Steps in parts have the bits of steps on one thread.
 
 use crate::error::Result;
-use crate::formats::{Csr, CsrView, GatheredBounds, RowSelection};
-use crate::kernels::Parallel;
 use crate::linear::{Fixed, Scratch, any_rows};
 use crate::optimizer::{Beside, ParameterSpec, Updater, Weights};
-use crate::parameter_memory::Table;
 use crate::row_parts::divide;
 use crate::with_rows;
+use nnz_arrays::formats::{Csr, CsrView, GatheredBounds, RowSelection};
+use nnz_arrays::kernels::Parallel;
+use nnz_arrays::parameter_memory::Table;
 use sparse_core::element::{Factor, Float, Unit};
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{AdaGrad, Adam, Ftrl, LazyUpdate, Sgd, UpdateRule};

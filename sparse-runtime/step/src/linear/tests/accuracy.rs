@@ -1,12 +1,12 @@
 //! Weights after steps of large batches, against the same steps in `f64`.
 
-use crate::formats::{ColumnIds, Csr, CsrParts, CsrView};
-use crate::kernels::Parallel;
 use crate::linear::{Fixed, Scratch, in_parts, step};
 use crate::optimizer::{ParameterSpec, Updater};
-use crate::parameter_memory::Table;
-use crate::random;
 use crate::with_rows;
+use nnz_arrays::formats::{ColumnIds, Csr, CsrParts, CsrView};
+use nnz_arrays::kernels::Parallel;
+use nnz_arrays::parameter_memory::Table;
+use nnz_arrays::random;
 use sparse_core::element::{Factor, Float, Unit};
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{AdaGrad, Sgd, UpdateRule};

@@ -5,11 +5,11 @@ mod catch_up;
 
 use super::{Fixed, Scratch, any_rows, step};
 use crate::error::Result;
-use crate::formats::{Csr, CsrView};
-use crate::kernels::Parallel;
 use crate::optimizer::{ParameterSpec, Updater};
-use crate::parameter_memory::Table;
 use crate::with_rows;
+use nnz_arrays::formats::{Csr, CsrView};
+use nnz_arrays::kernels::Parallel;
+use nnz_arrays::parameter_memory::Table;
 use sparse_core::element::{Factor, Float, Unit};
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{AdaGrad, Adam, Ftrl, LazyUpdate, Sgd, UpdateRule};

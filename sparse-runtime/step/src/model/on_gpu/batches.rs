@@ -1,16 +1,15 @@
 //! Batches on their way to a GPU, and there.
 
-use crate::device::cuda::{
-    Cuda, CudaColumnIdsSlice, CudaError, CudaSlice, Gpu, Layout, Span, Upload,
-};
-use crate::formats::{
+use crate::model::{InputView, Model};
+use nnz_arrays::device::cuda::{Cuda, CudaColumnIdsSlice, CudaError, CudaSlice, Gpu};
+use nnz_arrays::formats::{
     ColumnId, ColumnIdsView, CsrView, DenseView, IdsView, RowIdsView, RowSparseView, Shape,
     fits_u32,
 };
-use crate::kernels::cuda::GpuFloat;
-use crate::kernels::cuda::table::GpuOperand;
-use crate::model::{InputView, Model};
-use crate::with_column_ids;
+use nnz_arrays::kernels::cuda::GpuFloat;
+use nnz_arrays::kernels::cuda::table::GpuOperand;
+use nnz_arrays::with_column_ids;
+use nnz_device::cuda::{Layout, Span, Upload};
 use sparse_core::element::{Element, Stored, Unit};
 
 /// Room for two batches: one that is computed, and one that is copied meanwhile. Each grows to the

@@ -2,8 +2,9 @@
 
 use super::fused::{Loss, RowsLaunch, applies, computed_for, is_output, position};
 use super::program::{Place, Workspace};
-use crate::kernels::cuda::table::{GpuArray, GpuOperand};
-use crate::kernels::cuda::{CudaContext, GpuFloat, corrected};
+use crate::model::on_gpu::rows::corrected;
+use nnz_arrays::kernels::cuda::table::{GpuArray, GpuOperand};
+use nnz_arrays::kernels::cuda::{CudaContext, GpuFloat};
 use sparse_core::inspect::PlanTable;
 
 /// How derivatives are corrected of a model that says

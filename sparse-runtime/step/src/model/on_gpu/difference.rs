@@ -1,8 +1,8 @@
 //! Gradients less those of another model, for rules that correct gradients.
 
-use crate::kernels::cuda::table::{Given, GpuArray, GpuOperand};
-use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::optimizer::cuda::CudaGradient;
+use nnz_arrays::kernels::cuda::table::{Given, GpuArray, GpuOperand};
+use nnz_arrays::kernels::cuda::{CudaContext, GpuFloat};
 use sparse_core::ir::Attributes;
 use sparse_core::operators::find;
 use sparse_core::storage::Storage;

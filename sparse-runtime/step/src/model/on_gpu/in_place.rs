@@ -3,14 +3,15 @@
 
 use super::fused::{RowsLaunch, applies, is_operand, position};
 use super::program::{Place, Workspace};
-use crate::device::cuda::{CudaBuffer, CudaError, CudaSlice, MOST_SIDES};
-use crate::kernels::cuda::occurrences::Occurrences;
-use crate::kernels::cuda::table::GpuOperand;
-use crate::kernels::cuda::{CudaContext, GpuFloat};
-use crate::kernels::embedding_bag::cuda::find_shares;
-use crate::kernels::lookup::Lookup;
-use crate::kernels::take::cuda::places_of_lists;
 use crate::optimizer::cuda::{RowSums, StoredValues, Summed};
+use nnz_arrays::device::cuda::{CudaBuffer, CudaError, CudaSlice};
+use nnz_arrays::kernels::cuda::occurrences::Occurrences;
+use nnz_arrays::kernels::cuda::table::GpuOperand;
+use nnz_arrays::kernels::cuda::{CudaContext, GpuFloat};
+use nnz_arrays::kernels::embedding_bag::cuda::find_shares;
+use nnz_arrays::kernels::lookup::Lookup;
+use nnz_arrays::kernels::take::cuda::places_of_lists;
+use nnz_device::cuda::MOST_SIDES;
 use sparse_core::inspect::{PlanStep, PlanTable, PlanValue, Written};
 use sparse_core::ir::Attributes;
 use sparse_core::operators::find;
@@ -273,7 +274,7 @@ impl Source {
         workspace: &Workspace<T>,
         context: &mut CudaContext,
     ) -> Result<(), CudaError> {
-        let CudaContext { gpu, places, .. } = context;
+        let (gpu, places) = (&context.gpu().clone(), &mut context.places);
         match self {
             Source::Columns(x) => match workspace.operand(*x) {
                 Some(GpuOperand::Csr(x)) => to.ask(gpu, x),

@@ -1,7 +1,8 @@
 //! Losses on their way from a GPU to the host.
 
-use crate::device::cuda::{CudaError, CudaSlice, Download, Gpu};
-use crate::kernels::cuda::GpuFloat;
+use nnz_arrays::device::cuda::{CudaError, CudaSlice, Gpu};
+use nnz_arrays::kernels::cuda::GpuFloat;
+use nnz_device::cuda::Download;
 
 /// Losses that the host has no room for: one more is waited for.
 const MOST: usize = 32;

@@ -9,32 +9,48 @@ mod in_place;
 mod losses;
 mod outputs;
 mod program;
+pub(crate) mod rows;
 mod step;
 
 use super::{
     BatchSource, Dims, InputInfo, InputView, Model, ModelError, OutputInfo, ParameterInfo,
     ParameterMut, ParameterRef, Plan, Scores,
 };
-use crate::device::cuda::{CudaError, Gpu, Replay};
 use crate::error::{Error, Result};
-use crate::formats::{CsrView, Dense, DenseView, Ids, RowSparseView};
-use crate::kernels::Array;
-use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::optimizer::Updater;
 use crate::optimizer::cuda::CudaTable;
 use losses::Losses;
+use nnz_arrays::device::cuda::{CudaError, Gpu};
+use nnz_arrays::formats::{CsrView, Dense, DenseView, Ids, RowSparseView};
+use nnz_arrays::kernels::Array;
+use nnz_arrays::kernels::cuda::{CudaContext, GpuFloat};
+use nnz_device::cuda::Replay;
 use outputs::{Evaluations, Outputs};
 use program::{Program, Wanted, Workspace};
 use sparse_core::update_rules::UpdateRule;
 use step::Asked;
 
+/// Visits every text that steps on a GPU compile, fused steps of models and updates of rules, with
+/// one of each kind of words. A GPU compiles only what a program uses.
+///
+/// ```
+/// use nnz::model::for_each_unit;
+/// let mut found = 0;
+/// for_each_unit(&mut |unit| found += usize::from(unit.file.ends_with(".cu")));
+/// assert!(found > 50);
+/// ```
+pub fn for_each_unit(visit: &mut dyn FnMut(&nnz_device::cuda::Unit<'_>)) {
+    rows::for_each_unit(visit);
+    crate::optimizer::cuda::for_each_unit(visit);
+}
+
 /// A model whose parameters are on a GPU, which computes its batches: a [`Model`] like the
 /// original, for the same trainer.
 ///
 /// A batch is copied there as one block from pinned memory, beside the computation. There are two
-/// blocks. [`fit_epoch`](crate::training::fit_epoch) and the trainer copy the next batch while a
-/// step computes ([`take_batch`](Model::take_batch)); in your own loop a batch is copied during the
-/// update of the previous step. Each block grows to the largest batch so far: steps allocate
+/// blocks. [`fit_epoch`](nnz_train::training::fit_epoch) and the trainer copy the next batch while
+/// a step computes ([`take_batch`](Model::take_batch)); in your own loop a batch is copied during
+/// the update of the previous step. Each block grows to the largest batch so far: steps allocate
 /// nothing on the GPU once both have seen it. Without enough memory, the step fails with
 /// [`CudaError::OutOfMemory`] and the model is unchanged.
 ///

@@ -2,12 +2,13 @@
 //! asked for.
 
 use super::losses::{Losses, Term};
-use crate::device::cuda::{CudaError, Download, Gpu};
-use crate::formats::{Csr, Dense, RowSparse, Shape};
-use crate::kernels::Array;
-use crate::kernels::cuda::GpuFloat;
-use crate::kernels::cuda::table::GpuArray;
 use crate::model::OutputInfo;
+use nnz_arrays::device::cuda::{CudaError, Gpu};
+use nnz_arrays::formats::{Csr, Dense, RowSparse, Shape};
+use nnz_arrays::kernels::Array;
+use nnz_arrays::kernels::cuda::GpuFloat;
+use nnz_arrays::kernels::cuda::table::GpuArray;
+use nnz_device::cuda::Download;
 use sparse_core::storage::Storage;
 use std::collections::VecDeque;
 

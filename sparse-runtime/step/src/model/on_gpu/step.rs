@@ -3,14 +3,15 @@
 use super::difference::{as_gradient, difference};
 use super::program::{Wanted, Workspace};
 use super::{Newest, OnGpu};
-use crate::device::cuda::{CudaError, Replay};
 use crate::error::{Error, Result};
-use crate::kernels::cuda::table::GpuOperand;
-use crate::kernels::cuda::{CudaContext, GpuFloat};
-use crate::kernels::reduce::cuda::ReduceFunction;
 use crate::model::{Model, ModelError, RowSet};
 use crate::optimizer::clip;
 use crate::optimizer::cuda::{CudaGradient, NamedRows, UpdaterOnGpu};
+use nnz_arrays::device::cuda::CudaError;
+use nnz_arrays::kernels::cuda::table::GpuOperand;
+use nnz_arrays::kernels::cuda::{CudaContext, GpuFloat};
+use nnz_arrays::kernels::reduce::cuda::ReduceFunction;
+use nnz_device::cuda::Replay;
 use sparse_core::ir::Attributes;
 use sparse_core::operators::find;
 
@@ -206,7 +207,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
             };
             let updated = match (sums, gradient) {
                 (Some(sums), _) if in_place => {
-                    let (host, gpu) = (parameter.table, &context.gpu);
+                    let (host, gpu) = (parameter.table, &context.gpu());
                     updater.apply_sums_on_gpu(index, &mut table, host, &sums, gpu)
                 }
                 (_, Some(gradient)) => updater.apply_scaled_on_gpu(

@@ -7,9 +7,9 @@
 #[cfg(target_arch = "x86_64")]
 mod own;
 
-use crate::formats::ColumnId;
-use crate::parameter_memory::Aligned;
-use crate::prefetch::{is_far, prefetch_at};
+use nnz_arrays::formats::ColumnId;
+use nnz_arrays::parameter_memory::Aligned;
+use nnz_device::prefetch::{is_far, prefetch_at};
 use sparse_core::element::{Factor, Float};
 use std::marker::PhantomData;
 

@@ -1,8 +1,8 @@
 //! Sums of entries that are found in vectors.
 
 use super::{MOST_ROWS, RowAccumulator};
-use crate::kernels::own_entries::{OwnEntries, Target, numbers_of, places_of};
-use crate::prefetch::prefetch_at;
+use nnz_arrays::kernels::own_entries::{OwnEntries, Target, numbers_of, places_of};
+use nnz_device::prefetch::prefetch_at;
 use sparse_core::element::{Float, Stored};
 use std::arch::x86_64::*;
 
@@ -153,8 +153,8 @@ impl Drop for Sums<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::Csr;
-    use crate::kernels::own_entries::are_added;
+    use nnz_arrays::formats::Csr;
+    use nnz_arrays::kernels::own_entries::are_added;
 
     #[test]
     fn sums_are_those_of_entries_one_by_one() {

@@ -2,11 +2,11 @@
 //! once for a model.
 
 use super::{CudaGradient, CudaSamples, CudaTable, NamedRows, RowSums};
-use crate::device::cuda::Gpu;
 use crate::error::Result;
-use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::optimizer::Updater;
-use crate::parameter_memory::Table;
+use nnz_arrays::device::cuda::Gpu;
+use nnz_arrays::kernels::cuda::{CudaContext, GpuFloat};
+use nnz_arrays::parameter_memory::Table;
 use sparse_core::update_rules::UpdateRule;
 
 /// An updater of any rule, as a step on a GPU has it; the functions are those of [`Updater`] with

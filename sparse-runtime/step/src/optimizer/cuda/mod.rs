@@ -6,35 +6,44 @@
 
 mod any;
 mod norms;
+mod recurrence;
 mod samples;
 mod sums;
 mod table;
 mod waiting;
 
 pub(crate) use any::UpdaterOnGpu;
-pub(crate) use samples::{CudaSamples, KeptRows};
+pub(crate) use samples::CudaSamples;
 pub(crate) use sums::{RowSums, StoredValues, Summed};
 pub use table::CudaTable;
 pub(crate) use waiting::NamedRows;
 pub(super) use waiting::Products;
 
+use self::recurrence::RecurrencePart;
 use super::error::OptimizerError;
 use super::rows::{IdleOf, StateOf};
 use super::updater::Updater;
-use crate::device::cuda::{
-    Blocks, Cuda, CudaBuffer, CudaError, CudaSlice, Gpu, Launch, RecurrencePart, Unit, Word,
-    text_of,
-};
 use crate::error::Result;
-use crate::formats::{Dense, DenseView, RowIdsView, RowSparseView, Shape};
-use crate::kernels::cuda::{CudaContext, GpuFloat};
-use crate::kernels::dense;
-use crate::parameter_memory::Table;
+use nnz_arrays::device::cuda::{Cuda, CudaBuffer, CudaError, CudaSlice, Gpu, Unit, Word};
+use nnz_arrays::formats::{Dense, DenseView, RowIdsView, RowSparseView, Shape};
+use nnz_arrays::kernels::cuda::{CudaContext, GpuFloat};
+use nnz_arrays::kernels::dense;
+use nnz_arrays::parameter_memory::Table;
+use nnz_device::cuda::text_of_files;
+use nnz_device::cuda::{Blocks, Launch};
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{
     IdleMap, LazyUpdate, MOST_NUMBERS, NAMES, Recurrence, RuleVisitor, Sgd, StateBlock, Step, Svrg,
     UpdateRule, with_rule,
 };
+use std::sync::LazyLock;
+
+/// What several texts of updates share.
+const UPDATE_HEADER: (&str, &str) = ("optimizer/cuda/update.cuh", include_str!("update.cuh"));
+
+static UPDATE_TEXT: LazyLock<String> = LazyLock::new(|| {
+    text_of_files(&[UPDATE_HEADER, ("optimizer/cuda/update.cu", include_str!("update.cu"))])
+});
 
 const THREADS: u32 = 256;
 
@@ -382,7 +391,7 @@ impl Words {
     ) -> Self {
         let n_states = R::STATES.len();
         let lanes = lanes(row_size);
-        let part = |part| Word::Recurrence(part, rule, R::STATES);
+        let part = recurrence::word::<R>;
         Words {
             of_row: rule.row.is_some(),
             lanes,
@@ -408,7 +417,7 @@ impl Words {
             // The last words are about rows.
             false => Unit {
                 file: "optimizer/cuda/update.cu",
-                text: text_of!("optimizer/cuda/update.cuh", "optimizer/cuda/update.cu"),
+                text: &UPDATE_TEXT,
                 words: &self.words[..4],
             },
         }
@@ -416,7 +425,7 @@ impl Words {
 }
 
 /// Visits the unit of each rule that is known by name.
-pub(crate) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
+pub fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
     struct Visit<'a>(&'a mut dyn FnMut(&Unit<'_>));
     impl RuleVisitor for Visit<'_> {
         type Output = ();

@@ -1,8 +1,10 @@
 //! The end of a step that depends on norms of a whole parameter, on a GPU.
 
+use super::recurrence::{self, RecurrencePart};
 use super::{CudaTable, StepKernel, THREADS};
-use crate::device::cuda::{Blocks, CudaBuffer, CudaError, Gpu, Launch, RecurrencePart, Unit, Word};
-use crate::kernels::cuda::GpuFloat;
+use nnz_arrays::device::cuda::{CudaBuffer, CudaError, Gpu, Unit, Word};
+use nnz_arrays::kernels::cuda::GpuFloat;
+use nnz_device::cuda::{Blocks, Launch};
 use sparse_core::update_rules::{Recurrence, UpdateRule};
 
 /// The lanes of a group, whose sums are two numbers.
@@ -61,7 +63,7 @@ impl StepKernel<'_> {
 pub(super) fn words<R: UpdateRule, T: GpuFloat>(
     rule: Recurrence,
 ) -> Option<[(&'static str, Word); 4]> {
-    let part = |part| Word::Recurrence(part, rule, R::STATES);
+    let part = recurrence::word::<R>;
     rule.norms?;
     Some([
         ("REAL", Word::Name(T::TYPE.name())),

@@ -3,10 +3,11 @@
 
 use super::super::samples::Usage;
 use super::super::updater::Updater;
-use crate::device::cuda::{CudaBuffer, CudaSlice, Gpu, Launch};
 use crate::error::Result;
-use crate::kernels::cuda::GpuFloat;
-use crate::parameter_memory::Owner;
+use crate::model::on_gpu::rows::KeptRows;
+use nnz_arrays::device::cuda::{CudaBuffer, Gpu};
+use nnz_arrays::kernels::cuda::GpuFloat;
+use nnz_arrays::parameter_memory::Owner;
 use sparse_core::update_rules::UpdateRule;
 
 const DERIVATIVES: &str = "the derivatives of samples";
@@ -53,42 +54,6 @@ impl<T: GpuFloat> Default for CudaSamples<T> {
             last_seen: Vec::new(),
             n_batches: 0,
         }
-    }
-}
-
-/// What a kernel reads and writes of samples, as `samples.cuh` has it; nothing where no derivatives
-/// are kept.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct KeptRows<'a, T: GpuFloat> {
-    usage: Usage,
-    derivatives: CudaSlice<'a, T>,
-    ids: CudaSlice<'a, u64>,
-}
-
-impl<T: GpuFloat> Default for KeptRows<'_, T> {
-    fn default() -> Self {
-        let (derivatives, ids) = (CudaSlice::default(), CudaSlice::default());
-        KeptRows { usage: Usage::Nothing, derivatives, ids }
-    }
-}
-
-impl<T: GpuFloat> KeptRows<'_, T> {
-    /// Whether they are those of so many rows, each with so many derivatives of a sample that there
-    /// is.
-    pub(crate) fn are_of(&self, n_rows: usize, columns: usize) -> bool {
-        let whole = columns > 0 && self.derivatives.len().is_multiple_of(columns);
-        self.usage == Usage::Nothing || self.ids.len() == n_rows && whole
-    }
-
-    /// The arguments of a kernel.
-    pub(crate) fn given_to<'g>(self, launch: Launch<'g>) -> Launch<'g> {
-        let usage = match self.usage {
-            Usage::Nothing => 0,
-            Usage::Keep => 1,
-            Usage::Subtract => 2,
-            Usage::Exchange => 3,
-        };
-        launch.reads(self.ids).writes(self.derivatives).size(usage)
     }
 }
 
@@ -156,7 +121,7 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
     ///
     /// # Errors
     ///
-    /// [`CudaError::OutOfMemory`](crate::device::cuda::CudaError::OutOfMemory).
+    /// [`CudaError::OutOfMemory`](nnz_arrays::device::cuda::CudaError::OutOfMemory).
     pub(crate) fn samples_to_gpu(
         &mut self,
         samples: &mut CudaSamples<T>,

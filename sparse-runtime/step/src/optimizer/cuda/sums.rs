@@ -2,18 +2,22 @@
 //! interactions of a factorization machine. The gradient is not made: the kernel that sums a row's
 //! gradient ends in the rule's recurrence.
 
-use super::{CudaTable, NamedRows, THREADS, Words};
-use crate::device::cuda::{Blocks, Cuda, CudaSlice, Gpu, Launch, MOST_SIDES, Unit, Word, text_of};
+use super::{CudaTable, NamedRows, THREADS, UPDATE_HEADER, Words};
 use crate::error::Result;
-use crate::formats::DenseView;
-use crate::kernels::cuda::GpuFloat;
-use crate::kernels::cuda::occurrences::Occurrences;
-use crate::kernels::dot::cuda::{Groups, words as words_of_products};
 use crate::optimizer::updater::Updater;
-use crate::parameter_memory::Table;
+use nnz_arrays::device::cuda::{Cuda, CudaSlice, Gpu, Unit, Word};
+use nnz_arrays::formats::DenseView;
+use nnz_arrays::kernels::cuda::GpuFloat;
+use nnz_arrays::kernels::cuda::occurrences::Occurrences;
+use nnz_arrays::kernels::dot::cuda::{Groups, words as words_of_products};
+use nnz_arrays::kernels::{dot, pairwise_interaction};
+use nnz_arrays::parameter_memory::Table;
+use nnz_device::cuda::text_of_files;
+use nnz_device::cuda::{Blocks, Launch, MOST_SIDES};
 use sparse_core::element::Unit as Ones;
 use sparse_core::storage::ElementType;
 use sparse_core::update_rules::{Adam, LazyUpdate, Recurrence, Sgd, Svrg, UpdateRule};
+use std::sync::LazyLock;
 
 /// A gradient that is not made: a row for each that the batch names, by the columns of a csr or by
 /// ids.
@@ -167,22 +171,25 @@ fn words(
 }
 
 fn unit<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
-    let text = text_of!(
-        "kernels/dot/dot.cuh",
-        "optimizer/cuda/update.cuh",
-        "optimizer/cuda/update_of_sums.cu"
-    );
-    Unit { file: "optimizer/cuda/update_of_sums.cu", text, words }
+    const FILE: &str = "optimizer/cuda/update_of_sums.cu";
+    static TEXT: LazyLock<String> = LazyLock::new(|| {
+        text_of_files(&[
+            dot::cuda::HEADER,
+            UPDATE_HEADER,
+            (FILE, include_str!("update_of_sums.cu")),
+        ])
+    });
+    Unit { file: FILE, text: &TEXT, words }
 }
 
 fn unit_of_factors<'a>(words: &'a [(&'static str, Word)]) -> Unit<'a> {
-    let text = text_of!(
-        "kernels/pairwise_interaction/pairwise_interaction.cuh",
-        "optimizer/cuda/update.cuh",
-        "optimizer/cuda/update_of_factors.cu"
-    );
+    const FILE: &str = "optimizer/cuda/update_of_factors.cu";
+    static TEXT: LazyLock<String> = LazyLock::new(|| {
+        let own = (FILE, include_str!("update_of_factors.cu"));
+        text_of_files(&[pairwise_interaction::cuda::HEADER, UPDATE_HEADER, own])
+    });
     // The last word is about right sides.
-    Unit { file: "optimizer/cuda/update_of_factors.cu", text, words: &words[..8] }
+    Unit { file: FILE, text: &TEXT, words: &words[..8] }
 }
 
 /// Visits units of one column and of many, of one right side and of most, with and without states.

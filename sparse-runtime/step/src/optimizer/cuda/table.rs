@@ -3,10 +3,10 @@
 use super::STATES;
 use super::norms::Norms;
 use super::waiting::Waiting;
-use crate::device::cuda::{Cuda, CudaBuffer, Gpu};
-use crate::formats::Dense;
-use crate::kernels::cuda::GpuFloat;
-use crate::parameter_memory::{Owner, Tenant};
+use nnz_arrays::device::cuda::{Cuda, CudaBuffer, Gpu};
+use nnz_arrays::formats::Dense;
+use nnz_arrays::kernels::cuda::GpuFloat;
+use nnz_arrays::parameter_memory::{Owner, Tenant};
 use sparse_core::update_rules::MOST_NUMBERS;
 
 /// The weights of a parameter on a GPU, with the states that an updater left beside them.

@@ -5,18 +5,20 @@
 //! ([`Suffixes`]): a new step changes a few of them. The kernel composes nothing. It applies some
 //! products one after the other, in `f64`: O(log₁₆ steps) for each weight.
 
+use super::recurrence::{self, RecurrencePart};
 use super::{CudaTable, THREADS, Words, lanes};
-use crate::device::cuda::{
-    Blocks, Cuda, CudaBuffer, CudaColumnIdsSlice, CudaError, CudaSlice, Gpu, Launch,
-    RecurrencePart, Unit, Word,
-};
 use crate::error::Result;
-use crate::formats::IdsView;
-use crate::kernels::cuda::GpuFloat;
 use crate::optimizer::OptimizerError;
 use crate::optimizer::rows::{HistoryOf, IdleOf, StepOf};
 use crate::optimizer::updater::Updater;
-use crate::parameter_memory::Table;
+use nnz_arrays::device::cuda::{
+    Cuda, CudaBuffer, CudaColumnIdsSlice, CudaError, CudaSlice, Gpu, Unit, Word,
+};
+use nnz_arrays::formats::IdsView;
+use nnz_arrays::formats::cuda::ArrayArguments;
+use nnz_arrays::kernels::cuda::GpuFloat;
+use nnz_arrays::parameter_memory::Table;
+use nnz_device::cuda::{Blocks, Launch};
 use sparse_core::element::Float;
 use sparse_core::storage::ElementType;
 use sparse_core::update_rules::{
@@ -375,7 +377,7 @@ fn words<R: UpdateRule, T: GpuFloat, M: IdleMap>(
         states,
         named,
         ("NUMBERS", Word::Number(M::NUMBERS.len() as u64)),
-        ("IDLE", Word::Recurrence(RecurrencePart::Idle, rule, R::STATES)),
+        ("IDLE", recurrence::word::<R>(RecurrencePart::Idle)),
         ("ID", Word::Name(id.name())),
         ("LANES", Word::Number(lanes(row_size) as u64)),
         ("FAN", Word::Number(FAN as u64)),

@@ -12,10 +12,10 @@ use super::rows::{StateOf, StepOf};
 use super::spec::ParameterSpec;
 use super::updater::Updater;
 use crate::error::Result;
-use crate::linear::AHEAD;
 use crate::model::Model;
-use crate::parameter_memory::{self, Aligned, Table};
-use crate::prefetch::prefetch_at;
+use nnz_arrays::parameter_memory::{self, Aligned, Table};
+use nnz_device::prefetch::AHEAD;
+use nnz_device::prefetch::prefetch_at;
 use num_traits::Zero;
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
@@ -27,10 +27,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Why threads cannot share the weights and states of a rule, where they cannot; with copies of
 /// rows, if `copies`.
-pub(crate) fn why_not_racing<R: UpdateRule, T: Float>(
-    rule: &R,
-    copies: bool,
-) -> Option<&'static str> {
+pub fn why_not_racing<R: UpdateRule, T: Float>(rule: &R, copies: bool) -> Option<&'static str> {
     type State<R, T> = StateOf<R, T>;
     let step = rule.step::<T::Accumulator>(rule.learning_rate(), 1.0, 0);
     let has_states = !StepOf::<R, T>::OPTIONAL_STATE || step.uses_state();
@@ -130,7 +127,7 @@ impl Layout {
 /// parameters have come to.
 ///
 /// Invariant: the rows of `table` lie from `first` on, as `layout` says; `hot` are rows of it.
-pub(crate) struct Shared<T: Float> {
+pub struct Shared<T: Float> {
     table: Table<T>,
     first: *mut u8,
     layout: Layout,
@@ -155,7 +152,7 @@ impl<T: Float> Shared<T> {
     /// A table for the threads of an epoch, given by the updater that keeps its states there, and
     /// the present values of the model's parameters with dense gradients. O(numbers of the hot
     /// rows), in the first epoch O(values).
-    pub(crate) fn new<R: UpdateRule, M: Model<Element = T>>(
+    pub fn new<R: UpdateRule, M: Model<Element = T>>(
         updater: &Updater<R, T>,
         parameter: usize,
         mut table: Table<T>,
@@ -186,7 +183,7 @@ impl<T: Float> Shared<T> {
 
     /// The table with what the threads made of it, and the hot rows for the next epoch; the model
     /// gets what they made of its dense parameters.
-    pub(crate) fn end<M: Model<Element = T>>(self, model: &mut M) -> (Table<T>, HotRows) {
+    pub fn end<M: Model<Element = T>>(self, model: &mut M) -> (Table<T>, HotRows) {
         let merged = self.merged.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut dense = merged.dense.iter();
         visit_dense(model, |value| {
@@ -235,7 +232,7 @@ fn visit_dense<M: Model>(model: &mut M, mut visit: impl FnMut(&mut M::Element)) 
 ///
 /// Invariant: `own` has room for a row in each slot, of the layout shared.
 #[derive(Clone)]
-pub(crate) struct Racer<T: Float> {
+pub struct Racer<T: Float> {
     parameter: usize,
     shared: Arc<Shared<T>>,
     own: Aligned<u64>,
@@ -248,7 +245,7 @@ pub(crate) struct Racer<T: Float> {
 
 impl<T: Float> Racer<T> {
     /// With copies as the parameters are.
-    pub(crate) fn new<M: Model<Element = T>>(
+    pub fn new<M: Model<Element = T>>(
         parameter: usize,
         shared: &Arc<Shared<T>>,
         model: &mut M,
@@ -273,7 +270,7 @@ impl<T: Float> Racer<T> {
     }
 
     /// Whether there is anything to be merged.
-    pub(crate) fn merges(&self) -> bool {
+    pub fn merges(&self) -> bool {
         !self.hot_before.is_empty() || !self.dense_before.is_empty()
     }
 
@@ -281,7 +278,7 @@ impl<T: Float> Racer<T> {
     /// Waits for a thread that is at it: copies that are not merged grow old, and the changes of
     /// all threads would be added up as if each had been the only one. O(numbers of hot rows and of
     /// parameters with dense gradients).
-    pub(crate) fn merge<M: Model<Element = T>>(&mut self, model: &mut M) {
+    pub fn merge<M: Model<Element = T>>(&mut self, model: &mut M) {
         let shared = &*self.shared;
         let mut merged = shared.merged.lock().unwrap_or_else(PoisonError::into_inner);
         let Merged { hot, dense } = &mut *merged;
@@ -335,12 +332,12 @@ impl<T: Float> std::fmt::Debug for Racer<T> {
 
 impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// Gives the steps that follow a part in a shared table, or takes it from them.
-    pub(crate) fn set_racer(&mut self, racer: Option<Racer<T>>) {
+    pub fn set_racer(&mut self, racer: Option<Racer<T>>) {
         self.racer = racer;
     }
 
     /// The part in a shared table that steps have.
-    pub(crate) fn racer_mut(&mut self) -> Option<&mut Racer<T>> {
+    pub fn racer_mut(&mut self) -> Option<&mut Racer<T>> {
         self.racer.as_mut()
     }
 

@@ -3,8 +3,8 @@
 
 use crate::error::Result;
 use crate::optimizer::{ParameterSpec, Updater};
-use crate::parameter_memory::Table;
 use crate::with_rows;
+use nnz_arrays::parameter_memory::Table;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::{Ftrl, LazyUpdate, Step, UpdateRule};
 

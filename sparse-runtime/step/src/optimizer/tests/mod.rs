@@ -2,11 +2,12 @@
 
 mod exact;
 mod initial;
+mod levels;
 mod runs_in_use;
 
 use super::*;
-use crate::formats::RowSparse;
 use chacha20::ChaCha8Rng;
+use nnz_arrays::formats::RowSparse;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use sparse_core::storage::Storage;

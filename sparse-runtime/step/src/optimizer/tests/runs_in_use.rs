@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::error::Result;
-use crate::parameter_memory::{Run, Table};
+use nnz_arrays::parameter_memory::{Run, Table};
 
 /// So many that not every run of rows is in use.
 const MANY: usize = 12_000;

@@ -1,7 +1,7 @@
 //! Errors of checkpoints.
 
-use crate::escaped::Escaped;
-use crate::formats::Shape;
+use nnz_arrays::escaped::Escaped;
+use nnz_arrays::formats::Shape;
 use sparse_core::storage::{ElementType, Storage};
 use std::io;
 use std::path::PathBuf;
@@ -123,6 +123,8 @@ pub enum CheckpointError {
     },
 }
 
+sparse_core::debug_of_errors!(CheckpointError);
+
 /// How a parameter in a file differs from the model's.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -183,3 +185,5 @@ pub enum ParameterMismatch {
         dims: String,
     },
 }
+
+sparse_core::debug_of_errors!(ParameterMismatch);

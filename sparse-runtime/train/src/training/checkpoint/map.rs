@@ -1,11 +1,11 @@
 //! A checkpoint as mapped memory: parameters are read from the file when they are used.
 
-use super::bytes::Checksum;
 use super::metadata::SavedParameter;
 use super::{CheckpointError, LoadOptions, io_error, load_open, open};
 use crate::error::Result;
-use crate::model::{Dims, Model};
-use crate::parameter_memory::{Aligned, Table};
+use nnz_arrays::bytes::Checksum;
+use nnz_arrays::parameter_memory::{Aligned, Table};
+use nnz_step::model::{Dims, Model};
 use std::fs::File;
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use std::path::Path;
 /// declaration. A table is mapped if its layout in the file is that in memory, otherwise loaded.
 /// Everything is checked as by [`load`](super::load). The path is opened once: header and values
 /// are of one file, also if it is replaced meanwhile.
-pub(crate) fn map<M: Model>(path: &Path) -> Result<(Dims, Vec<Table<M::Element>>)> {
+pub fn map<M: Model>(path: &Path) -> Result<(Dims, Vec<Table<M::Element>>)> {
     let (mut reader, metadata, start) = open(path)?;
     metadata.check_dims_of::<M>(path)?;
     // Of the shapes of its parameters, which take no memory.

@@ -1,12 +1,12 @@
 //! The metadata of a checkpoint.
 
 use super::LoadOptions;
-use super::bytes::Checksum;
 use super::error::{CheckpointError, ParameterMismatch};
 use super::run_file::RUN;
 use super::tensor::{Tensor, dtype, element};
-use crate::formats::Shape;
-use crate::model::{Dims, Extent, Model};
+use nnz_arrays::bytes::Checksum;
+use nnz_arrays::formats::Shape;
+use nnz_step::model::{Dims, Extent, Model};
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use serde::{Deserialize, Serialize};
 use sparse_core::element::Stored;
@@ -377,7 +377,7 @@ impl CheckpointMetadata {
     }
 
     /// [`check_dims`](Self::check_dims), with the path and the graph in the error.
-    pub(super) fn check_dims_of<M: Model>(&self, path: &Path) -> Result<(), CheckpointError> {
+    pub fn check_dims_of<M: Model>(&self, path: &Path) -> Result<(), CheckpointError> {
         self.check_dims::<M>().or_else(|mismatch| self.refuse::<M>(path, Some(mismatch), false))
     }
 

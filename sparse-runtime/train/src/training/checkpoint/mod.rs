@@ -15,7 +15,6 @@
 //! are on the disk. The destination is the old file or the new one at any time. Values are streamed
 //! both ways. Equal parameters give equal bytes.
 
-pub(crate) mod bytes;
 mod error;
 mod ids;
 mod map;
@@ -32,10 +31,10 @@ pub(crate) use map::map;
 pub use metadata::{CheckpointMetadata, SavedParameter};
 pub use run::{CallbackState, KEPT_REPORTS, Run, load_run, save_run};
 
-use crate::atomic_write::replace_file;
 use crate::error::Result;
-use crate::model::Model;
-use bytes::{Checksum, decode};
+use nnz_arrays::bytes::{self, Checksum, decode};
+use nnz_device::atomic_write::replace_file;
+use nnz_step::model::Model;
 use safetensors::tensor::Metadata;
 use sparse_core::element::Float;
 use std::fs::File;
@@ -45,8 +44,8 @@ use tensor::Tensor;
 
 /// Saves the parameters of a model.
 ///
-/// They must be up to date: between steps of an [`Updater`](crate::optimizer::Updater) call
-/// [`flush_model`](crate::optimizer::Updater::flush_model) first; after an epoch they are.
+/// They must be up to date: between steps of an [`Updater`](nnz_step::optimizer::Updater) call
+/// [`flush_model`](nnz_step::optimizer::Updater::flush_model) first; after an epoch they are.
 ///
 /// ```
 /// use sparse_runtime::model::Model;

@@ -6,12 +6,12 @@ use super::run_file::{
 };
 use super::tensor::{Tensor, dtype};
 use super::{LoadOptions, open, read_into, write};
-use crate::data::Position;
 use crate::error::Result;
-use crate::model::Model;
-use crate::optimizer::Updater;
 use crate::training::any_updater::AnyUpdater;
 use crate::training::{EpochReport, EpochTotals};
+use nnz_data::Position;
+use nnz_step::model::Model;
+use nnz_step::optimizer::Updater;
 use safetensors::tensor::Dtype;
 use serde::{Deserialize, Serialize};
 use sparse_core::element::{Float, Stored};
@@ -97,7 +97,7 @@ pub(in crate::training) fn save_any<M: Model>(
 ) -> Result<()> {
     let parameters = model.parameters();
     if parameters.len() != updater.n_parameters() {
-        return Err(crate::optimizer::OptimizerError::OtherModel { model: M::NAME }.into());
+        return Err(nnz_step::optimizer::OptimizerError::OtherModel { model: M::NAME }.into());
     }
     let tables: Vec<_> = parameters.iter().map(|parameter| parameter.table).collect();
     let snapshot = updater.snapshot(&tables);
@@ -222,7 +222,7 @@ pub(in crate::training) fn load_run_if<M: Model>(
     let (reader, metadata, start) = open(path)?;
     metadata.check_parameters(path, model, LoadOptions::default())?;
     if model.parameters().len() != updater.n_parameters() {
-        return Err(crate::optimizer::OptimizerError::OtherModel { model: M::NAME }.into());
+        return Err(nnz_step::optimizer::OptimizerError::OtherModel { model: M::NAME }.into());
     }
     let mut file = TensorsOf { path, reader, metadata: &metadata, start };
     let RunFile { run, updater: mut snapshot, reduction, settings } = file.run()?;

@@ -1,17 +1,17 @@
 //! The tensors of a run in a file: what does not depend on the rule, nor on the model but for its
 //! element type, and is compiled once.
 
-use super::bytes::{self, decode};
 use super::error::CheckpointError;
 use super::metadata::{CheckpointMetadata, SavedTensor};
 use super::run::Run;
 use super::tensor::dtype;
 use super::{check_bytes, check_parameters, io_error};
 use crate::error::Result;
-use crate::model::ParameterRef;
-use crate::optimizer::{MOST_STEPS, RecordSnapshot, ReductionSnapshot, Snapshot};
-use crate::parameter_memory::Table;
 use crate::training::EpochReport;
+use nnz_arrays::bytes::{self, decode};
+use nnz_arrays::parameter_memory::Table;
+use nnz_step::model::ParameterRef;
+use nnz_step::optimizer::{MOST_STEPS, RecordSnapshot, ReductionSnapshot, Snapshot};
 use safetensors::tensor::Dtype;
 use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;

@@ -1,7 +1,7 @@
 //! Tensors of a file that is written: what they are called, and where their bytes come from.
 
-use super::bytes::{Checksum, PIECE, encode};
-use crate::model::Model;
+use nnz_arrays::bytes::{Checksum, PIECE, encode};
+use nnz_step::model::Model;
 use safetensors::tensor::Dtype;
 use sparse_core::element::Float;
 use sparse_core::storage::ElementType;

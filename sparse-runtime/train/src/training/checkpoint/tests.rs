@@ -2,10 +2,10 @@
 
 use super::run_file::{RUN, RunFile, history_names, settled_name};
 use super::*;
-use crate::data::IdMap;
-use crate::optimizer::Updater;
 use crate::predictor::Predictor;
 use crate::training::tests::linear::Linear;
+use nnz_data::IdMap;
+use nnz_step::optimizer::Updater;
 use proptest::prelude::*;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use sparse_core::storage::Storage;

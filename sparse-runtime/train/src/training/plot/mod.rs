@@ -3,7 +3,7 @@
 mod pixels;
 
 use super::{EpochReport, FitReport, TrainError};
-use crate::atomic_write::replace_file;
+use nnz_device::atomic_write::replace_file;
 use pixels::Pixels;
 use plotters::coord::Shift;
 use plotters::prelude::*;

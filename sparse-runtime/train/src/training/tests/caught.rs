@@ -1,9 +1,9 @@
 //! Misuse of updaters, and panics that are caught.
 
 use super::*;
-use crate::data::Position;
 use crate::error::{Error, Result};
-use crate::optimizer::{OptimizerError, Updater};
+use nnz_data::Position;
+use nnz_step::optimizer::{OptimizerError, Updater};
 use sparse_core::update_rules::{Svrg, UpdateRule};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -109,7 +109,7 @@ impl DataSource<f64> for Panics<'_> {
 
     fn batches<'s>(
         &'s self,
-        inputs: &[crate::model::InputInfo],
+        inputs: &[nnz_step::model::InputInfo],
         options: &BatchOptions,
     ) -> Result<Self::Batches<'s>> {
         self.left.set(self.left.get().checked_sub(1).expect("no more batches"));

@@ -2,14 +2,14 @@
 //! others leave nothing half done.
 
 use super::{D, data, fitted, linear::Linear, quiet, sgd};
-use crate::data::{DataError, Dataset, LastBatch};
 use crate::error::Error;
-use crate::formats::Csr;
-use crate::kernels::{MAX_THREADS, Parallel, TooManyThreads};
 use crate::store::{CommunicatorError, StoreError};
 use crate::training::{
     Checkpoints, EarlyStopping, EpochReport, Hogwild, Monitor, ProgressiveLoss, TrainError, predict,
 };
+use nnz_arrays::formats::Csr;
+use nnz_arrays::kernels::{MAX_THREADS, Parallel, TooManyThreads};
+use nnz_data::{DataError, Dataset, LastBatch};
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

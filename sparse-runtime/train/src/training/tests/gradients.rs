@@ -3,7 +3,7 @@
 use super::linear::WITHOUT_GRADIENTS;
 use super::*;
 use crate::error::{Error, Result};
-use crate::model::ModelError;
+use nnz_step::model::ModelError;
 use sparse_core::update_rules::Svrg;
 
 /// Each of these changes gradients or hands them on.

@@ -2,13 +2,13 @@
 //! tested on.
 
 use crate::error::Result;
-use crate::formats::{CsrView, Dense, DenseView, RowSparse};
-use crate::initializer::{Initializer, Seed};
-use crate::model::{
+use nnz_arrays::formats::{CsrView, Dense, DenseView, RowSparse};
+use nnz_arrays::initializer::{Initializer, Seed};
+use nnz_step::model::{
     BatchSource, Dims, Extent, GradientMut, InputInfo, InputRole, InputView, LabelKind, MakeTable,
     Model, OutputInfo, Parameter, ParameterInfo, ParameterMut, ParameterRef, Plan, RowSet,
 };
-use crate::optimizer::{RowAccumulator, Updater};
+use nnz_step::optimizer::{RowAccumulator, Updater};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use sparse_core::update_rules::UpdateRule;

@@ -13,13 +13,13 @@ mod resume;
 mod starts;
 
 use super::*;
-use crate::data::{BatchOptions, DataSource, Dataset, LastBatch};
-use crate::formats::Csr;
 use crate::metric::{Accuracy, Auc, Metric, Mse, Rmse};
-use crate::model::Model;
 use crate::schedule::{Schedule, ScheduleUnit};
 use chacha20::ChaCha8Rng;
 use linear::Linear;
+use nnz_arrays::formats::Csr;
+use nnz_data::{BatchOptions, DataSource, Dataset, LastBatch};
+use nnz_step::model::Model;
 use rand::{RngExt, SeedableRng};
 use sparse_core::element::Float;
 use sparse_core::update_rules::{Ftrl, LazyUpdate, Sgd};
@@ -444,12 +444,12 @@ fn an_error_within_an_epoch_leaves_settled_parameters() {
     let data = data::<f64>(40);
     let mut model = Linear::<f64>::new(D);
     let rule = Sgd { weight_decay: 0.1, ..sgd(0.1, 0.9) };
-    let mut updater = crate::optimizer::Updater::for_model(rule, &model).unwrap();
+    let mut updater = nnz_step::optimizer::Updater::for_model(rule, &model).unwrap();
     let options = BatchOptions::default();
     let mut batches = data.batches(Linear::<f64>::INPUTS, &options).unwrap();
     struct After(u64);
     impl BatchHook<Linear<f64>> for After {
-        fn after_step<'b, B: crate::data::Batch<'b, f64>>(
+        fn after_step<'b, B: nnz_data::Batch<'b, f64>>(
             &mut self,
             _: &Linear<f64>,
             _: &B,

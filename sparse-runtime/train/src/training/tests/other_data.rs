@@ -1,15 +1,15 @@
 //! Runs that are resumed on data of the same size with other contents, which is refused.
 
 use super::{D, data, linear::Linear, quiet, resume::File, sgd};
-use crate::data::libsvm::{IndexBase, Reader};
-use crate::data::stream::{Stream, StreamedDataset};
-use crate::data::{BatchOptions, ColumnValues, DataSource, Dataset, DatasetBatches};
 use crate::error::{Error, Result};
-use crate::formats::{ColumnIds, Csr, CsrParts};
-use crate::kernels::Parallel;
-use crate::model::InputInfo;
 use crate::training::Checkpoints;
 use crate::training::checkpoint::CheckpointError;
+use nnz_arrays::formats::{ColumnIds, Csr, CsrParts};
+use nnz_arrays::kernels::Parallel;
+use nnz_data::libsvm::{IndexBase, Reader};
+use nnz_data::stream::{Stream, StreamedDataset};
+use nnz_data::{BatchOptions, ColumnValues, DataSource, Dataset, DatasetBatches};
+use nnz_step::model::InputInfo;
 use sparse_core::element::Float;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! Epochs whose last batch is filled up.
 
 use super::*;
-use crate::data::Batches;
 use crate::error::Result;
+use nnz_data::Batches;
 use sparse_core::update_rules::{Adam, UpdateRule};
 
 /// The parameters, the losses of epochs and the outputs at the end are those of the steps alone:

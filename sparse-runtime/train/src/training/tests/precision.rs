@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::error::Result;
-use crate::formats::DenseView;
-use crate::optimizer::Updater;
+use nnz_arrays::formats::DenseView;
+use nnz_step::optimizer::Updater;
 use sparse_core::update_rules::AdaGrad;
 
 /// Samples of one feature, 1, with a label.

@@ -1,13 +1,13 @@
 //! Runs that are ended and resumed, against runs that are not.
 
 use super::{D, data, linear::Linear};
-use crate::data::DataSource;
-use crate::data::libsvm::{IndexBase, Reader};
-use crate::data::stream::Stream;
 use crate::metric::{Auc, Mse, TopKAccuracy};
 use crate::schedule::{Schedule, ScheduleUnit};
 use crate::training::checkpoint::{self, CheckpointError};
 use crate::training::*;
+use nnz_data::DataSource;
+use nnz_data::libsvm::{IndexBase, Reader};
+use nnz_data::stream::Stream;
 use proptest::prelude::*;
 use sparse_core::element::Float;
 use sparse_core::update_rules::{Adam, Ftrl, GroupAdaGrad, LazyUpdate, Sgd, UpdateRule};

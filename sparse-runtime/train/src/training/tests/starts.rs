@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::error::{Error, Result};
-use crate::optimizer::{OptimizerError, Updater};
+use nnz_step::optimizer::{OptimizerError, Updater};
 use sparse_core::update_rules::{Step, UpdateRule};
 
 const N_COLUMNS: usize = 30;

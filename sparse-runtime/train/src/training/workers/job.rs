@@ -2,11 +2,7 @@
 
 use super::session::Session;
 use super::worker::{Goal, Worker};
-use crate::data::{Batch, BatchOptions, Batches, DataSource, LastBatch, Position};
 use crate::error::Result;
-use crate::kernels::Parallel;
-use crate::model::{BatchSource, Model};
-use crate::optimizer::{ParameterSpec, TableState};
 use crate::schedule::Schedule;
 use crate::store::Communicator;
 use crate::training::TrainError;
@@ -15,6 +11,10 @@ use crate::training::checkpoint::Run;
 use crate::training::epoch::EpochTotals;
 use crate::training::lead::{Epoch, Leader};
 use crate::training::reduced::gathering_options;
+use nnz_arrays::kernels::Parallel;
+use nnz_data::{Batch, BatchOptions, Batches, DataSource, LastBatch, Position};
+use nnz_step::model::{BatchSource, Model};
+use nnz_step::optimizer::{ParameterSpec, TableState};
 use sparse_core::element::Float;
 use sparse_core::update_rules::{UpdateRule, VarianceReduction};
 use std::ops::ControlFlow;

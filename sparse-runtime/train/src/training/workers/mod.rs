@@ -9,11 +9,11 @@ use super::checkpoint::run::{compare_settings, load_run_if};
 use super::evaluation::EvaluatedOn;
 use super::report::FitReport;
 use super::{TrainError, Trainer};
-use crate::data::DataSource;
 use crate::error::{Error, Result};
-use crate::model::{Model, ParameterRef};
 use crate::store::{Communicator, CommunicatorError, StoreError, Threads};
 use job::Job;
+use nnz_data::DataSource;
+use nnz_step::model::{Model, ParameterRef};
 use sparse_core::update_rules::UpdateRule;
 use std::any::Any;
 use std::io;
@@ -55,8 +55,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     ///
     /// As [`fit`](Self::fit). [`TrainError::NotOnWorkers`] for callbacks that see gradients, SAGA,
     /// and models that write states.
-    /// [`ModelError::NoGradient`](crate::model::ModelError::NoGradient) for a model written by hand
-    /// without [`gradient_mut`](Model::gradient_mut). [`StoreError::LeafCount`];
+    /// [`ModelError::NoGradient`](nnz_step::model::ModelError::NoGradient) for a model written by
+    /// hand without [`gradient_mut`](Model::gradient_mut). [`StoreError::LeafCount`];
     /// [`CommunicatorError::NoWorkers`] and [`CommunicatorError::TooManyWorkers`];
     /// [`TrainError::ThreadNotStarted`] where the system starts no more threads;
     /// [`StoreError::Panicked`] where a worker panicked. The error of a worker ends all. The

@@ -4,14 +4,14 @@
 use super::job::Job;
 use super::worker::Worker;
 use crate::error::{Error, Result};
-use crate::model::Model;
-use crate::optimizer::Updater;
 use crate::store::Communicator;
 use crate::training::ParameterReport;
 use crate::training::any_updater::AnyUpdater;
 use crate::training::callback::{State, check_finite, parameter_reports};
 use crate::training::checkpoint::{self, Attachments, Run};
 use crate::training::lead::Led;
+use nnz_step::model::Model;
+use nnz_step::optimizer::Updater;
 use sparse_core::update_rules::UpdateRule;
 use std::cell::RefCell;
 use std::path::Path;

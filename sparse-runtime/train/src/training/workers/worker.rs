@@ -1,14 +1,14 @@
 //! One worker: pulls table rows, computes gradients of its leaves, pushes.
 
 use super::job::Job;
-use crate::data::{Batch, Part};
 use crate::error::Result;
-use crate::formats::RowIdsView;
-use crate::model::{Model, RowIds, gradient};
-use crate::optimizer::Updater;
-use crate::parameter_memory::Table;
 use crate::store::{Communicator, KvStore, LeafSum, StoreError};
 use crate::training::TrainError;
+use nnz_arrays::formats::RowIdsView;
+use nnz_arrays::parameter_memory::Table;
+use nnz_data::{Batch, Part};
+use nnz_step::model::{Model, RowIds, gradient};
+use nnz_step::optimizer::Updater;
 use sparse_core::update_rules::UpdateRule;
 use std::ops::{ControlFlow, Range};
 

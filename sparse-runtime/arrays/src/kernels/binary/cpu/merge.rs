@@ -3,9 +3,9 @@
 use crate::formats::{
     ColumnId, ColumnIdsView, Csr, CsrBuffers, CsrView, RowSparse, RowSparseView, with_id_type,
 };
-use crate::huge_pages::reserve_large;
 use crate::kernels::{Context, Parallel, ahead, parallel};
-use crate::thread_pool::{self, MAX_PARTS};
+use nnz_device::huge_pages::reserve_large;
+use nnz_device::thread_pool::{self, MAX_PARTS};
 use sparse_core::element::{Float, Stored};
 use std::cmp::Ordering;
 use std::mem::MaybeUninit;

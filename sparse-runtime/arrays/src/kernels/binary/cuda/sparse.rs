@@ -4,6 +4,7 @@
 
 use super::THREADS;
 use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};
+use crate::formats::cuda::ArrayArguments;
 use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView, Shape};
 use crate::kernels::broadcast::{Walk, broadcast, strides};
 use crate::kernels::cuda::csr_rows::{self, Source};

@@ -58,7 +58,7 @@ pub enum GpuOperand<'a, T: GpuFloat> {
 
 impl<'a, T: GpuFloat> GpuOperand<'a, T> {
     /// As the labels of a loss.
-    pub(crate) fn labels(self) -> Option<Labels<'a, T>> {
+    pub fn labels(self) -> Option<Labels<'a, T>> {
         match self {
             GpuOperand::Dense(labels) => Some(Labels::Dense(labels)),
             GpuOperand::Csr(labels) => Some(Labels::Csr(labels)),
@@ -68,7 +68,7 @@ impl<'a, T: GpuFloat> GpuOperand<'a, T> {
     }
 
     /// As a dense array.
-    pub(crate) fn dense(self) -> Option<DenseView<'a, T, Cuda>> {
+    pub fn dense(self) -> Option<DenseView<'a, T, Cuda>> {
         match self {
             GpuOperand::Dense(view) => Some(view),
             _ => None,
@@ -89,8 +89,7 @@ pub struct Given<'g, 'a, T: GpuFloat> {
 }
 
 /// Launches a kernel. `None` where an operand is not what the kernel takes, or a required attribute is not given; nothing is launched then.
-pub(crate) type GpuKernel<T> =
-    fn(&mut GpuArray<T>, &Given<'_, '_, T>, &mut CudaContext) -> Option<()>;
+pub type GpuKernel<T> = fn(&mut GpuArray<T>, &Given<'_, '_, T>, &mut CudaContext) -> Option<()>;
 
 sparse_macros::gpu_kernel_table!();
 
@@ -154,7 +153,7 @@ impl<T: GpuFloat> Default for GpuArray<T> {
 macro_rules! becomes {
     ($name:ident, $Variant:ident, $Array:ty, $what:literal) => {
         #[doc = concat!("The ", $what, " that it is, or becomes.")]
-        pub(crate) fn $name(&mut self) -> &mut $Array {
+        pub fn $name(&mut self) -> &mut $Array {
             if !matches!(self, GpuArray::$Variant(_)) {
                 *self = GpuArray::$Variant(<$Array>::default());
             }
@@ -192,7 +191,7 @@ impl<T: GpuFloat> GpuArray<T> {
     }
 
     /// A copy on the host, when everything asked for before is done; `None` of what no kernel gives.
-    pub(crate) fn to_cpu(&self) -> Result<Option<crate::kernels::Array<T>>, CudaError> {
+    pub fn to_cpu(&self) -> Result<Option<crate::kernels::Array<T>>, CudaError> {
         use crate::kernels::Array;
         Ok(Some(match self {
             GpuArray::Dense(array) => Array::Dense(array.to_cpu()?),
@@ -205,7 +204,7 @@ impl<T: GpuFloat> GpuArray<T> {
     }
 
     /// Borrowed.
-    pub(crate) fn operand(&self) -> GpuOperand<'_, T> {
+    pub fn operand(&self) -> GpuOperand<'_, T> {
         match self {
             GpuArray::Dense(array) => GpuOperand::Dense(array.view()),
             GpuArray::Csr(array) => GpuOperand::Csr(array.view()),

@@ -4,11 +4,11 @@ use super::gemm::Matrix;
 use crate::formats::{ColumnId, CsrView, RowSparseView};
 use crate::kernels::parallel::split_rows;
 use crate::kernels::{Parallel, ahead};
-use crate::prefetch::{begin_lines, prefetch_known_at};
-use crate::simd::{Lanes, Loop, Plain, is_u32, widest};
-#[cfg(target_arch = "x86_64")]
-use crate::simd::{are_f32, same_type, same_type_mut, x86};
 use crate::with_column_ids;
+use nnz_device::prefetch::{begin_lines, prefetch_known_at};
+use nnz_device::simd::{Lanes, Loop, Plain, is_u32, widest};
+#[cfg(target_arch = "x86_64")]
+use nnz_device::simd::{are_f32, same_type, same_type_mut, x86};
 use sparse_core::element::{Factor, Float, Stored};
 use std::ops::Range;
 

@@ -2,8 +2,8 @@
 
 use crate::formats::{DenseView, RowSparseView};
 use crate::kernels::context::round;
-use crate::prefetch::prefetch;
-use crate::simd;
+use nnz_device::prefetch::prefetch;
+use nnz_device::simd;
 use sparse_core::element::Float;
 
 /// A dense matrix, read transposed or not.

@@ -35,7 +35,7 @@ pub(super) fn product_shape(n_rows: usize, n_cols: usize, lhs: &Shape, rhs: &Sha
 }
 
 /// The same where the left side is a matrix.
-pub(in crate::kernels) fn by_rows(n_rows: usize, n_cols: usize, rhs: &Shape) -> Shape {
+pub fn by_rows(n_rows: usize, n_cols: usize, rhs: &Shape) -> Shape {
     if rhs.rank() == 1 { Shape::from([n_rows]) } else { Shape::from([n_rows, n_cols]) }
 }
 

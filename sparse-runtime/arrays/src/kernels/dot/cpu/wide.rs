@@ -8,7 +8,7 @@ use crate::formats::CsrView;
 use crate::kernels::Context;
 use crate::kernels::features::number_columns;
 use crate::kernels::value::ValueOf;
-use crate::simd::same_type;
+use nnz_device::simd::same_type;
 use sparse_core::element::{Float, Stored, Unit};
 #[cfg(feature = "half")]
 use sparse_core::element::{bf16, f16};

@@ -19,10 +19,14 @@ use super::cpu::{by_rows, product_shape};
 use crate::device::cuda::{
     Blocks, Cuda, CudaBuffer, CudaError, CudaSlice, Gpu, Launch, Unit, Word, text_of,
 };
+use crate::formats::cuda::ArrayArguments;
 use crate::formats::{CsrView, Dense, DenseView, RowSparseView, Shape};
 use crate::kernels::cuda::occurrences::Occurrences;
 use crate::kernels::cuda::{CudaContext, GpuFloat, Rows};
 use sparse_core::element::{Factor, Stored};
+
+/// What texts of products share: its name and its text.
+pub const HEADER: (&str, &str) = ("kernels/dot/dot.cuh", include_str!("../dot.cuh"));
 
 const THREADS: u32 = 256;
 
@@ -280,7 +284,7 @@ fn product<'a, T: GpuFloat, V: Factor<T>>(
 }
 
 /// The words of a text about sums of products.
-pub(crate) fn words(
+pub fn words(
     real: &'static str,
     value: &'static str,
     id: &'static str,
@@ -360,31 +364,32 @@ impl<'a, T: GpuFloat> Matrix<'a, T> {
 
 /// Groups of lanes, each of which makes the elements of a row of the result.
 #[derive(Clone, Copy)]
-pub(crate) struct Groups {
-    pub(crate) lanes: usize,
+pub struct Groups {
+    /// The lanes that have a row of the result.
+    pub lanes: usize,
     /// How many columns each lane has.
-    pub(crate) steps: usize,
+    pub steps: usize,
 }
 
 impl Groups {
     /// As many lanes as there are columns, then as many columns a lane as that leaves; both powers of two, so that there are few
     /// kernels to compile.
-    pub(crate) fn for_columns(n_cols: usize) -> Self {
+    pub fn for_columns(n_cols: usize) -> Self {
         let lanes = n_cols.next_power_of_two().min(32);
         Groups { lanes, steps: n_cols.div_ceil(lanes).next_power_of_two().clamp(1, MOST_STEPS) }
     }
 
     /// As many lanes as a row has entries on average, which share one column.
-    pub(crate) fn for_entries(n_entries: usize, n_rows: usize) -> Self {
+    pub fn for_entries(n_entries: usize, n_rows: usize) -> Self {
         let lanes = n_entries.div_ceil(n_rows.max(1));
         Groups { lanes: lanes.next_power_of_two().clamp(1, 32), steps: 1 }
     }
 
     /// How many columns a group has at most.
-    pub(crate) const MOST_COLUMNS: usize = 32 * MOST_STEPS;
+    pub const MOST_COLUMNS: usize = 32 * MOST_STEPS;
 
     /// The blocks of a group for each row and tile of columns.
-    pub(crate) fn blocks(self, n_rows: usize, n_cols: usize) -> Blocks {
+    pub fn blocks(self, n_rows: usize, n_cols: usize) -> Blocks {
         let of_rows = Blocks::of(n_rows, THREADS as usize / self.lanes, THREADS);
         Blocks { y: n_cols.div_ceil(self.lanes * self.steps), ..of_rows }
     }

@@ -6,6 +6,7 @@ use super::{
     words,
 };
 use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Destination, Gpu, Launch};
+use crate::formats::cuda::ArrayArguments;
 use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView, Shape, fits_u32};
 use crate::kernels::cuda::row_lists::{Stored, store_rows_of};
 use crate::kernels::cuda::{CudaContext, GpuFloat, Rows};

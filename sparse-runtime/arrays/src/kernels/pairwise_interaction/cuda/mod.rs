@@ -3,9 +3,16 @@
 mod dense;
 
 use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word, text_of};
+use crate::formats::cuda::ArrayArguments;
 use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparseView};
 use crate::kernels::cuda::{CudaContext, GpuFloat, Rows, lanes};
 use sparse_core::element::Factor;
+
+/// What texts of interactions share: its name and its text.
+pub const HEADER: (&str, &str) = (
+    "kernels/pairwise_interaction/pairwise_interaction.cuh",
+    include_str!("../pairwise_interaction.cuh"),
+);
 
 const THREADS: u32 = 256;
 const SUMS: &str = "sums over the rows of a batch";

@@ -5,6 +5,7 @@
 
 use super::{THREADS, places as find_places};
 use crate::device::cuda::{Blocks, Cuda, CudaError, Launch, Unit, Word};
+use crate::formats::cuda::ArrayArguments;
 use crate::formats::{Csr, CsrView, IdsView, Shape, fits_u32};
 use crate::kernels::cuda::occurrences::{Found, sum_up};
 use crate::kernels::cuda::{CudaContext, GpuFloat};

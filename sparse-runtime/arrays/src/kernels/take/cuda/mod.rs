@@ -10,6 +10,7 @@ use super::cpu::taken;
 use crate::device::cuda::{
     Blocks, Cuda, CudaBuffer, CudaError, CudaSlice, Gpu, Launch, Unit, Word,
 };
+use crate::formats::cuda::ArrayArguments;
 use crate::formats::{Csr, CsrView, Dense, DenseView, IdsView, RowSparseView};
 use crate::kernels::cuda::csr_rows::{self, Source};
 use crate::kernels::cuda::{CudaContext, GpuFloat};
@@ -115,7 +116,7 @@ pub(in crate::kernels) fn places(
 }
 
 /// The same of several lists, one after the other.
-pub(crate) fn places_of_lists(
+pub fn places_of_lists(
     gpu: &Gpu,
     out: &mut CudaBuffer<u64>,
     lists: &[(IdsView<'_, Cuda>, Lookup)],

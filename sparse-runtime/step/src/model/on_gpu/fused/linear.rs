@@ -3,11 +3,13 @@
 
 use super::super::program::Place;
 use super::{Beside, Loss, Sum, position};
-use crate::device::cuda::CudaBuffer;
-use crate::kernels::cuda::linear_rows::{self, LinearResults, LinearRows, MOST_SCORES, RowLoss};
-use crate::kernels::cuda::row_results::RowResults;
-use crate::kernels::cuda::table::GpuOperand;
-use crate::kernels::cuda::{CudaContext, GpuFloat};
+use crate::model::on_gpu::rows::linear_rows::{
+    self, LinearResults, LinearRows, MOST_SCORES, RowLoss,
+};
+use crate::model::on_gpu::rows::row_results::RowResults;
+use nnz_arrays::device::cuda::CudaBuffer;
+use nnz_arrays::kernels::cuda::table::GpuOperand;
+use nnz_arrays::kernels::cuda::{CudaContext, GpuFloat};
 use sparse_core::inspect::{Extent, PlanTable};
 use sparse_core::ir::Attributes;
 use sparse_core::storage::Storage;

@@ -2,11 +2,11 @@
 
 use super::super::program::Place;
 use super::{Beside, Loss, Sum, applies, position};
-use crate::formats::Shape;
-use crate::kernels::cuda::lookup_rows::{self, Inner, LookupResults, LookupRows, NamedRows};
-use crate::kernels::cuda::row_results::RowResults;
-use crate::kernels::cuda::table::{GpuArray, GpuOperand};
-use crate::kernels::cuda::{CudaContext, GpuFloat, Labels, LossFunction};
+use crate::model::on_gpu::rows::lookup_rows::{self, Inner, LookupResults, LookupRows, NamedRows};
+use crate::model::on_gpu::rows::row_results::RowResults;
+use nnz_arrays::formats::Shape;
+use nnz_arrays::kernels::cuda::table::{GpuArray, GpuOperand};
+use nnz_arrays::kernels::cuda::{CudaContext, GpuFloat, Labels, LossFunction};
 use sparse_core::inspect::{PlanLookup, PlanLookupRead, PlanNamedRow, PlanTable};
 use sparse_core::ir::Attributes;
 

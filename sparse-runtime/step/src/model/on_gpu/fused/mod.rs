@@ -9,12 +9,12 @@ use self::layers::Layers;
 use self::linear::Linear;
 use self::lookups::Lookups;
 use super::program::{Place, Planned, Wanted};
-use crate::device::cuda::{Cuda, CudaBuffer};
-use crate::formats::DenseView;
-use crate::kernels::cuda::row_results::RowResults;
-use crate::kernels::cuda::table::{GpuArray, GpuOperand};
-use crate::kernels::cuda::{CudaContext, GpuFloat, Labels};
-use crate::optimizer::cuda::KeptRows;
+use crate::model::on_gpu::rows::KeptRows;
+use crate::model::on_gpu::rows::row_results::RowResults;
+use nnz_arrays::device::cuda::{Cuda, CudaBuffer};
+use nnz_arrays::formats::DenseView;
+use nnz_arrays::kernels::cuda::table::{GpuArray, GpuOperand};
+use nnz_arrays::kernels::cuda::{CudaContext, GpuFloat, Labels};
 use sparse_core::inspect::{Computed, Extent, Operand, PlanStep, PlanTable, PlanValue, Written};
 use sparse_core::operators::{Kind, Operator, find};
 

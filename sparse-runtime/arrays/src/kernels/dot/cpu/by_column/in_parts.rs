@@ -1,6 +1,6 @@
 //! Rows of sums for runs of columns, each on a thread.
 
-use crate::thread_pool::{self, MAX_PARTS};
+use nnz_device::thread_pool::{self, MAX_PARTS};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 

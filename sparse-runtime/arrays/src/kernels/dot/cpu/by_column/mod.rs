@@ -8,18 +8,18 @@ use self::in_parts::in_parts;
 use super::gemm::Matrix;
 use super::scatter;
 use crate::formats::CsrView;
-use crate::huge_pages::reserve_large;
 use crate::kernels::Parallel;
 use crate::kernels::index_set::for_each_bit;
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::own_entries::{OwnEntries, are_added};
 use crate::kernels::parallel;
 use crate::kernels::value::ValueOf;
-use crate::prefetch::LINE;
-use crate::simd::{Lanes, Loop, same_type, widest};
+use nnz_device::huge_pages::reserve_large;
+use nnz_device::prefetch::LINE;
+use nnz_device::simd::{Lanes, Loop, same_type, widest};
 #[cfg(target_arch = "x86_64")]
-use crate::simd::{is_f32, same_type_mut, x86};
-use crate::thread_pool::{self, MAX_PARTS};
+use nnz_device::simd::{is_f32, same_type_mut, x86};
+use nnz_device::thread_pool::{self, MAX_PARTS};
 use sparse_core::element::{Float, Stored};
 use std::mem::MaybeUninit;
 use std::ops::Range;

@@ -5,8 +5,8 @@ use super::{Place, Scatter};
 use crate::formats::ColumnId;
 use crate::kernels::ahead;
 use crate::kernels::value::ValueOf;
-use crate::prefetch::{BOUNDS_AHEAD, LINE, begin_lines};
-use crate::simd::{Lanes, Loop, is_accumulator, same_type};
+use nnz_device::prefetch::{BOUNDS_AHEAD, LINE, begin_lines};
+use nnz_device::simd::{Lanes, Loop, is_accumulator, same_type};
 use sparse_core::element::Float;
 use std::ops::Range;
 

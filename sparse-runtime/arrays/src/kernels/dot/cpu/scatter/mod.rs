@@ -15,8 +15,8 @@ use crate::kernels::index_set::IndexSet;
 use crate::kernels::parallel::{below, split_columns};
 use crate::kernels::value::ValueOf;
 use crate::kernels::{Parallel, ahead, parallel};
-use crate::simd::{is_accumulator, is_u32, narrow, widest};
 use crate::with_column_ids;
+use nnz_device::simd::{is_accumulator, is_u32, narrow, widest};
 use sparse_core::element::{Factor, Float, Stored};
 use std::ops::Range;
 
@@ -156,7 +156,7 @@ where
     I: ColumnId,
     P: Place,
 {
-    /// Of the loops below, as [`Loop::IN_VECTORS`](crate::simd::Loop::IN_VECTORS).
+    /// Of the loops below, as [`Loop::IN_VECTORS`](nnz_device::simd::Loop::IN_VECTORS).
     const IN_VECTORS: bool = is_u32::<I>() && is_accumulator::<T>();
 
     /// The entries of a row that are in the columns. Asks for those of a later row.

@@ -1,7 +1,7 @@
 //! Adding multiples of rows to rows of sums, some columns at a time: so many as registers hold, and so that the compiler knows how many.
 
-use crate::prefetch::prefetch_known_at;
-use crate::simd::{Lanes, Plain};
+use nnz_device::prefetch::prefetch_known_at;
+use nnz_device::simd::{Lanes, Plain};
 use sparse_core::element::Float;
 
 /// Work on some columns, then on those behind them.

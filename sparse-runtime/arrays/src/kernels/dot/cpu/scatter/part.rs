@@ -4,8 +4,8 @@ use super::panels::{Elements, InPanels, in_panels};
 use super::{Place, Scatter};
 use crate::formats::ColumnId;
 use crate::kernels::value::ValueOf;
-use crate::prefetch::{LINE, begin_lines};
-use crate::simd::{Lanes, Loop, is_accumulator, same_type};
+use nnz_device::prefetch::{LINE, begin_lines};
+use nnz_device::simd::{Lanes, Loop, is_accumulator, same_type};
 use sparse_core::element::Float;
 use std::ops::Range;
 

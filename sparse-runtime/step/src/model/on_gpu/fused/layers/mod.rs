@@ -10,14 +10,14 @@ mod rows;
 use self::rows::Rows;
 use super::super::program::Place;
 use super::{Loss, computed_for, is_operand, is_output};
-use crate::device::cuda::Cuda;
-use crate::formats::{DenseView, IdsView, Shape};
-use crate::kernels::cuda::layer_rows::{
+use crate::model::on_gpu::rows::layer_rows::{
     self, Gradient, LayerOperands, LayerResults, LayerRows, Names,
 };
-use crate::kernels::cuda::linear_rows::RowLoss;
-use crate::kernels::cuda::table::{GpuArray, GpuOperand};
-use crate::kernels::cuda::{CudaContext, GpuFloat, Labels};
+use crate::model::on_gpu::rows::linear_rows::RowLoss;
+use nnz_arrays::device::cuda::Cuda;
+use nnz_arrays::formats::{DenseView, IdsView, Shape};
+use nnz_arrays::kernels::cuda::table::{GpuArray, GpuOperand};
+use nnz_arrays::kernels::cuda::{CudaContext, GpuFloat, Labels};
 use sparse_core::inspect::{Extent, Part, PlanTable};
 use sparse_core::ir::Attributes;
 

@@ -3,8 +3,8 @@
 use super::super::super::program::Place;
 use super::super::{Loss, applies, is_operand, is_output, position};
 use super::Places;
-use crate::kernels::cuda::ScalarFunction;
-use crate::kernels::cuda::layer_rows::{Chain, Element, Matrix, Named, Row, Step, Sum};
+use crate::model::on_gpu::rows::layer_rows::{Chain, Element, Matrix, Named, Row, Step, Sum};
+use nnz_arrays::kernels::cuda::ScalarFunction;
 use sparse_core::inspect::{Computed, Extent, Operand, PlanTable};
 use sparse_core::ir::Attributes;
 use sparse_core::operators::{Operator, find};

@@ -1,0 +1,23 @@
+//! The training step: update rules at work on parameters, and the fused loops of a batch that read
+//! rows, compute, and update them.
+//!
+//! **Invariant.** A step costs what its batch stores, never what a table has rows, and allocates
+//! nothing once it has seen its largest batch. Any number of threads gives the same bits.
+//!
+//! **Must not know** files of data, epochs, metrics or checkpoints.
+
+pub mod error;
+pub mod gather;
+pub mod interaction;
+pub mod layers;
+pub mod linear;
+pub mod lookups;
+pub mod macro_support;
+pub mod model;
+pub mod optimizer;
+pub mod paces;
+pub mod row_parts;
+pub mod scatter;
+pub mod stages;
+
+pub use error::{Error, Result};
