@@ -1,6 +1,6 @@
 //! Declared operators: specs like those of the table, made while the user's crate compiles.
 //!
-//! A row lives as long as the compiler, which is one process for each crate: what a declaration
+//! A spec lives as long as the compiler, which is one process for each crate: what a declaration
 //! says is kept for good, a few hundred bytes.
 
 use super::unary::{DENSE_ONLY, ZERO_PRESERVING, gradient_family, gradient_rules};
@@ -9,7 +9,7 @@ use super::{DeclaredKernel, Gradient, Kind, Operator, Rule, Weights};
 use crate::shapes::{names_of, terms};
 use crate::storage::{Storage, join};
 
-/// What a declaration says of an operator. [`check`](Declaration::check) it before its rows are
+/// The declaration of an operator. [`check`](Declaration::check) it before its specs are
 /// made.
 #[derive(Clone, Debug, Default)]
 pub struct Declaration {
@@ -135,13 +135,13 @@ impl Declaration {
         }
     }
 
-    /// The row, and that of its gradient where it is a function of each element with a derivative.
+    /// The spec, and that of its gradient where it is a function of each element with a derivative.
     /// `index` is given back by [`Kind::Declared`].
     ///
     /// # Panics
     ///
     /// If a rule is not well formed: see [`check`](Declaration::check).
-    pub fn rows(&self, index: usize) -> Vec<&'static Operator> {
+    pub fn specs(&self, index: usize) -> Vec<&'static Operator> {
         let name = keep(&self.name);
         let operands: Vec<&'static str> = self.operands.iter().map(|name| keep(name)).collect();
         let operands = keep_all(operands);
@@ -152,7 +152,7 @@ impl Declaration {
             .collect();
         let Some(each) = self.each else {
             let rules = self.rules.iter().map(|rule| Rule::new(keep(rule))).collect();
-            let row = Operator {
+            let spec = Operator {
                 name,
                 operands,
                 shape: keep(self.shape.as_deref().unwrap_or(&self.one_shape())),
@@ -162,14 +162,14 @@ impl Declaration {
                 weights: Weights::Tables,
                 ..DEFAULTS
             };
-            return vec![Box::leak(Box::new(row))];
+            return vec![Box::leak(Box::new(spec))];
         };
-        let mut rows: Vec<&'static Operator> = Vec::new();
+        let mut specs: Vec<&'static Operator> = Vec::new();
         let keeps_zero = each.at_zero == Some(0.0);
         if each.has_derivative {
             // Not said, it is not known to be 0.
             let slope = each.slope_at_zero.unwrap_or(1.0);
-            let row = Operator {
+            let spec = Operator {
                 name: keep(&format!("{name}_gradient")),
                 operands: keep_all(vec!["grad", operands[0]]),
                 shape: "same same -> same",
@@ -187,7 +187,7 @@ impl Declaration {
             };
             let formula = format!("{name}_gradient(grad, {})", operands[0]);
             gradient.push(write::gradient(operands[0], keep(&formula)));
-            rows.push(Box::leak(Box::new(row)));
+            specs.push(Box::leak(Box::new(spec)));
         }
         let alternative = match each.at_zero {
             Some(value) => {
@@ -198,7 +198,7 @@ impl Declaration {
                  accept the cost"
             ),
         };
-        let row = Operator {
+        let spec = Operator {
             name,
             operands,
             storage: if keeps_zero { ZERO_PRESERVING } else { DENSE_ONLY },
@@ -207,8 +207,8 @@ impl Declaration {
             alternative: (!keeps_zero).then(|| keep(&alternative)),
             ..DEFAULTS
         };
-        rows.insert(0, Box::leak(Box::new(row)));
-        rows
+        specs.insert(0, Box::leak(Box::new(spec)));
+        specs
     }
 
     /// All arrays have one shape; numbers have none.
@@ -271,20 +271,20 @@ mod tests {
 
     #[test]
     fn a_function_of_elements_has_the_rules_of_the_table() {
-        let row = |each| {
+        let specs = |each| {
             let names = vec!["x".to_owned()];
             let each = Some(Each { has_derivative: true, ..each });
             Declaration { name: "f".into(), operands: names, each, ..Declaration::default() }
-                .rows(3)
+                .specs(3)
         };
         let rules =
             |operator: &Operator| operator.storage.iter().map(Rule::text).collect::<Vec<_>>();
-        let zero = row(Each { at_zero: Some(0.0), ..Each::default() });
+        let zero = specs(Each { at_zero: Some(0.0), ..Each::default() });
         assert_eq!(rules(zero[0]), ["dense -> dense", "csr -> csr", "row_sparse -> row_sparse"]);
         assert!(rules(zero[1]).contains(&"dense csr -> dense"));
-        let flat = row(Each { at_zero: Some(0.0), slope_at_zero: Some(0.0), ..Each::default() });
+        let flat = specs(Each { at_zero: Some(0.0), slope_at_zero: Some(0.0), ..Each::default() });
         assert!(rules(flat[1]).contains(&"dense csr -> csr"));
-        let unknown = row(Each::default());
+        let unknown = specs(Each::default());
         assert_eq!(rules(unknown[0]), ["dense -> dense"]);
         assert_eq!(unknown[1].kind, Kind::Declared(3, DeclaredKernel::EachGradient(true)));
     }

@@ -79,7 +79,7 @@ impl Resolver<'_> {
             Some(Some(Meaning::Block(block))) => {
                 return self.block(callee, Some(block), operands, given);
             }
-            Some(Some(Meaning::Operator(index))) => Some(self.library.row(index)),
+            Some(Some(Meaning::Operator(index))) => Some(self.library.spec(index)),
             // What came broken was reported where it is.
             Some(None) => Some(None),
             None => None,

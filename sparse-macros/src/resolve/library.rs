@@ -34,8 +34,8 @@ pub(super) struct Entry<'a> {
 pub(super) struct Declared<'a> {
     pub(super) operator: &'a Operator,
     pub(super) room: usize,
-    /// Its row, and that of its gradient; none where it has an error.
-    pub(super) rows: Vec<&'static operators::Operator>,
+    /// Its spec, and that of its gradient; none where it has an error.
+    pub(super) specs: Vec<&'static operators::Operator>,
 }
 
 /// The room of the `graph!` itself.
@@ -78,7 +78,7 @@ impl<'a> Library<'a> {
         self.rooms[room].get(key).copied()
     }
 
-    /// The operators that are declared, by the position that their rows have.
+    /// The operators that are declared, by the position that their specs have.
     pub(crate) fn operators(&self) -> Vec<&'a Operator> {
         self.declared.iter().map(|declared| declared.operator).collect()
     }
@@ -115,7 +115,7 @@ impl<'a> Library<'a> {
         }
         for operator in &source.operators {
             let index = self.declared.len();
-            self.declared.push(Declared { operator, room, rows: Vec::new() });
+            self.declared.push(Declared { operator, room, specs: Vec::new() });
             let meaning = Some(Meaning::Operator(index));
             self.rooms[room].entry(operator.name.to_string()).or_insert(meaning);
         }

@@ -106,7 +106,7 @@ struct Resolver<'a> {
 impl<'a> Resolver<'a> {
     fn new(name: &str, library: &'a Library<'a>, report: &'a mut Report) -> Self {
         let mut graph = Graph::new(name, ElementType::F32);
-        graph.operators = library.rows().collect();
+        graph.operators = library.specs().collect();
         let (below, read) = (BTreeSet::new(), BTreeSet::new());
         Resolver {
             graph,

@@ -8,21 +8,21 @@ use crate::report::Report;
 use proc_macro2::{Ident, Span};
 use sparse_core::diagnostics::{Code, nearest};
 use sparse_core::operators::declared::{Declaration, DeclaredPart, Each};
-use sparse_core::operators::{self, Operator as Row};
+use sparse_core::operators::{self, Operator as OperatorSpec};
 
 impl Library<'_> {
-    /// The row of a declared operator, if it has no error.
-    pub(super) fn row(&self, index: usize) -> Option<&'static Row> {
-        self.declared[index].rows.first().copied()
+    /// The spec of a declared operator, if it has no error.
+    pub(super) fn spec(&self, index: usize) -> Option<&'static OperatorSpec> {
+        self.declared[index].specs.first().copied()
     }
 
-    /// The rows of all declared operators.
-    pub(super) fn rows(&self) -> impl Iterator<Item = &'static Row> {
-        self.declared.iter().flat_map(|declared| declared.rows.iter().copied())
+    /// The specs of all declared operators.
+    pub(super) fn specs(&self) -> impl Iterator<Item = &'static OperatorSpec> {
+        self.declared.iter().flat_map(|declared| declared.specs.iter().copied())
     }
 
     /// What the passes call a declared operator: two of one name, from different modules, are two.
-    fn row_name(&self, index: usize) -> String {
+    fn spec_name(&self, index: usize) -> String {
         let name = self.declared[index].operator.name.to_string();
         let earlier = self.declared[..index].iter().map(|earlier| &earlier.operator.name);
         match earlier.filter(|earlier| **earlier == name).count() {
@@ -32,7 +32,7 @@ impl Library<'_> {
     }
 }
 
-/// Makes the rows of all operators; what is wrong with them is reported.
+/// Makes the specs of all declared operators, and reports what is wrong with them.
 pub(super) fn declare(library: &mut Library<'_>, report: &mut Report) {
     for index in 0..library.declared.len() {
         let Declared { operator, room, .. } = library.declared[index];
@@ -45,7 +45,7 @@ pub(super) fn declare(library: &mut Library<'_>, report: &mut Report) {
             (operand.to_string(), formulas.text(formula, DEEPEST, report).unwrap_or_default())
         });
         let declaration = Declaration {
-            name: library.row_name(index),
+            name: library.spec_name(index),
             operands: operator.operands.iter().map(Ident::to_string).collect(),
             shape: operator.shape.as_ref().map(|(_, text)| text.clone()),
             rules: operator.rules.iter().map(|rule| rule.signature.clone()).collect(),
@@ -67,7 +67,7 @@ pub(super) fn declare(library: &mut Library<'_>, report: &mut Report) {
             report.error(code, span, message, Some(help));
         }
         if report.n_errors() == before {
-            library.declared[index].rows = declaration.rows(index);
+            library.declared[index].specs = declaration.specs(index);
         }
     }
 }
@@ -136,11 +136,11 @@ impl Formulas<'_> {
         report: &mut Report,
     ) -> Option<String> {
         let (span, key) = (callee.name.span(), callee.key());
-        let (name, arity, row) = match self.library.find(self.room, &key) {
+        let (name, arity, spec) = match self.library.find(self.room, &key) {
             Some(Some(Meaning::Operator(index))) => {
                 let operator = self.library.declared[index].operator;
                 (
-                    self.library.row_name(index),
+                    self.library.spec_name(index),
                     operator.operands.len()..=operator.operands.len(),
                     None,
                 )
@@ -152,10 +152,13 @@ impl Formulas<'_> {
                 let help = "write out what the block computes".to_owned();
                 return self.error(span, message, help, report);
             }
-            None => match operators::find(&key).filter(|row| !row.internal) {
-                Some(row) => (row.name.to_owned(), row.required()..=row.operands.len(), Some(row)),
+            None => match operators::find(&key).filter(|spec| !spec.internal) {
+                Some(spec) => {
+                    (spec.name.to_owned(), spec.required()..=spec.operands.len(), Some(spec))
+                }
                 None => {
-                    let known = operators::all().filter(|row| !row.internal).map(|row| row.name);
+                    let known =
+                        operators::all().filter(|spec| !spec.internal).map(|spec| spec.name);
                     let help = match nearest(&key, known.chain(self.library.names(self.room))) {
                         Some(known) => format!("write `{known}`"),
                         None => {
@@ -190,7 +193,7 @@ impl Formulas<'_> {
             parts.push(self.text(operand, levels, report)?);
         }
         for (attribute, value) in attributes {
-            let known = row.is_some_and(|row| row.attribute(&attribute.to_string()).is_some());
+            let known = spec.is_some_and(|spec| spec.attribute(&attribute.to_string()).is_some());
             let value = match value {
                 AttributeText::Flag(flag) => Some(flag.to_string()),
                 AttributeText::Integer(integer) => Some(integer.to_string()),
