@@ -4,10 +4,9 @@
 mod npy;
 
 use super::ReadError;
-use ndarray_npy::ReadableElement;
 use nnz_arrays::formats::{ColumnIds, Csr, Dense, FormatError, Ids, MAX_RANK};
 use nnz_device::memory::is_there_for;
-use npy::{Npy, Refusal};
+use npy::{Npy, Number, Refusal};
 use sparse_core::element::{Float, Id};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
@@ -60,7 +59,7 @@ pub fn read_ids(path: impl AsRef<Path>, array: &str) -> Result<Ids, ReadError> {
 pub fn read_ids_from(name: &str, reader: impl Read + Seek, array: &str) -> Result<Ids, ReadError> {
     fn ids<E, I>(npy: &Npy) -> Result<Ids, String>
     where
-        E: ReadableElement + Into<I>,
+        E: Number + Into<I>,
         I: Id,
         Dense<I>: Into<Ids>,
     {
@@ -299,7 +298,7 @@ fn column_ids<R: Read + Seek>(archive: &mut Archive<R>, most: u64) -> Result<Col
 /// Indices, none of which may be negative.
 fn convert<E, I>(npy: &Npy) -> Result<Vec<I>, String>
 where
-    E: ReadableElement + Copy + std::fmt::Display,
+    E: Number + Copy + std::fmt::Display,
     I: TryFrom<E>,
 {
     let indices = npy.numbers::<E>()?.into_iter().enumerate();
@@ -311,7 +310,7 @@ where
 }
 
 fn values<R: Read + Seek>(archive: &mut Archive<R>, most: u64) -> Result<Values, ReadError> {
-    fn exact<E: ReadableElement + Into<f64>>(npy: &Npy) -> Result<Values, String> {
+    fn exact<E: Number + Into<f64>>(npy: &Npy) -> Result<Values, String> {
         let values = npy.numbers::<E>()?;
         Ok(Values::F64(values.into_iter().map(Into::into).collect()))
     }

@@ -1,11 +1,5 @@
-//! One array of an npz file.
-//!
-//! `ndarray-npy` decodes the numbers. The header is looked at here first: an array of strings is
-//! unknown to that crate, and it would reserve the memory that a damaged header asks for, however
-//! much that is.
+//! One array of an npz file: its header, numbers and text.
 
-use ndarray::Array1;
-use ndarray_npy::{ReadNpyExt, ReadableElement};
 use nnz_device::memory::is_there_for;
 use std::io::{self, Read};
 
@@ -34,6 +28,36 @@ pub(super) struct Npy {
     descr: String,
     /// Where the elements begin.
     start: usize,
+    n_dimensions: usize,
+}
+
+/// A number or boolean as numpy stores it.
+pub(super) trait Number: Sized {
+    /// The number in as many bytes as the type has; none for bytes that stand for no number.
+    fn decode(bytes: &[u8], is_big_endian: bool) -> Option<Self>;
+}
+
+macro_rules! numbers {
+    ($($number:ty),*) => {
+        $(impl Number for $number {
+            fn decode(bytes: &[u8], is_big_endian: bool) -> Option<Self> {
+                let bytes = bytes.try_into().ok()?;
+                let decode = if is_big_endian { <$number>::from_be_bytes } else { <$number>::from_le_bytes };
+                Some(decode(bytes))
+            }
+        })*
+    };
+}
+numbers!(u8, u16, u32, u64, i8, i16, i32, i64, f32, f64);
+
+impl Number for bool {
+    fn decode(bytes: &[u8], _: bool) -> Option<Self> {
+        match bytes {
+            [0] => Some(false),
+            [1] => Some(true),
+            _ => None,
+        }
+    }
 }
 
 impl Npy {
@@ -43,13 +67,13 @@ impl Npy {
         let read = |error: io::Error| error.to_string();
         let mut bytes = Vec::new();
         (&mut reader).take(LONGEST_HEADER).read_to_end(&mut bytes).map_err(read)?;
-        let (start, descr, n_elements) = header(&bytes)?;
+        let Header { start, descr, n_elements, n_dimensions } = header(&bytes)?;
         if n_elements as u64 > most {
             return Err(Refusal::Message(format!(
                 "it has {n_elements} elements, but the arrays before it allow {most}"
             )));
         }
-        let mut npy = Npy { bytes, descr, start };
+        let mut npy = Npy { bytes, descr, start, n_dimensions };
         npy.check_memory(n_elements)?;
         let expected =
             n_elements.checked_mul(npy.element_bytes()).and_then(|n| n.checked_add(start));
@@ -90,11 +114,23 @@ impl Npy {
         width.and_then(|width: usize| width.checked_mul(unit)).unwrap_or(0)
     }
 
-    /// The elements of a one-dimensional array of numbers.
-    pub(super) fn numbers<E: ReadableElement>(&self) -> Result<Vec<E>, String> {
-        Array1::<E>::read_npy(&self.bytes[..])
-            .map(|array| array.into_raw_vec_and_offset().0)
-            .map_err(|error| error.to_string())
+    /// The elements of a one-dimensional array, whose [`element`](Self::element) is the type `E`.
+    pub(super) fn numbers<E: Number>(&self) -> Result<Vec<E>, String> {
+        if self.n_dimensions != 1 {
+            return Err(format!("it has {} dimensions, not one", self.n_dimensions));
+        }
+        let is_big_endian = match self.descr.as_bytes().first() {
+            Some(b'<') => false,
+            Some(b'>') => true,
+            _ if size_of::<E>() == 1 => false,
+            _ => return Err(format!("elements of type `{}` have no byte order", self.descr)),
+        };
+        let elements = self.bytes[self.start..].chunks_exact(size_of::<E>()).enumerate();
+        let decode = |(at, bytes)| {
+            let invalid = || format!("entry {at} is not of the type `{}`", self.descr);
+            E::decode(bytes, is_big_endian).ok_or_else(invalid)
+        };
+        elements.map(decode).collect()
     }
 
     /// The one element of an array of strings: bytes, or characters of four bytes each.
@@ -120,11 +156,21 @@ fn damaged(what: &str) -> String {
     format!("this is not an npy array, or is damaged: {what}")
 }
 
-/// Where the elements of an array begin, their type, and how many they are.
+/// What a header says.
+struct Header {
+    /// Where the elements begin.
+    start: usize,
+    /// Their type.
+    descr: String,
+    n_elements: usize,
+    n_dimensions: usize,
+}
+
+/// Parses a header.
 ///
 /// The format is described in numpy's documentation of `numpy.lib.format`: magic, version, the
 /// length of a header, the header as a dictionary in Python's syntax, elements.
-fn header(bytes: &[u8]) -> Result<(usize, String, usize), String> {
+fn header(bytes: &[u8]) -> Result<Header, String> {
     let (length, header) = match bytes {
         [0x93, b'N', b'U', b'M', b'P', b'Y', 1, _, a, b, rest @ ..] => {
             (usize::from(u16::from_le_bytes([*a, *b])), rest)
@@ -149,11 +195,12 @@ fn header(bytes: &[u8]) -> Result<(usize, String, usize), String> {
         .ok_or_else(|| damaged("the header has no shape"))?
         .0;
     let extents = shape.split(',').map(str::trim).filter(|extent| !extent.is_empty());
+    let n_dimensions = extents.clone().count();
     let n_elements = extents
         .map(|extent| extent.parse::<usize>().ok())
         .try_fold(1usize, |size, extent| size.checked_mul(extent?))
         .ok_or_else(|| damaged("the shape is not one"))?;
-    Ok((start, descr, n_elements))
+    Ok(Header { start, descr, n_elements, n_dimensions })
 }
 
 /// What follows a key of the header.

@@ -227,7 +227,18 @@ fn what_is_wrong_is_named() {
             "{error}"
         );
     }
-    assert!(refused("data", npy("<f4", "(1, 1)", &[0; 4])).starts_with("array `data`: "));
+    assert_eq!(
+        refused("data", npy("<f4", "(1, 1)", &[0; 4])),
+        "array `data`: it has 2 dimensions, not one"
+    );
+    assert_eq!(
+        refused("data", npy("|f4", "(1,)", &[0; 4])),
+        "array `data`: elements of type `|f4` have no byte order"
+    );
+    assert_eq!(
+        refused("data", npy("|b1", "(1,)", &[2])),
+        "array `data`: entry 0 is not of the type `|b1`"
+    );
     assert_eq!(
         refused("format", npy("\u{1b}[2J", "()", &[0; 4])),
         r"array `format`: this is not an npy array, or is damaged: its 1 elements of type `\u{1b}[2J` do not take 4 bytes"
