@@ -1,4 +1,5 @@
 #![doc = include_str!("../docs/front.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod blocks;
 pub mod tutorial;

@@ -26,6 +26,7 @@
 //! ```
 //!
 //! [`operators`] is the table and [`compile`](compile::compile) the pipeline: read these two first.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 pub mod alternatives;

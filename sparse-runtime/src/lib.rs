@@ -3,6 +3,7 @@
 //!
 //! **Invariant.** A layer imports only layers above it in this list: `nnz-device`, `nnz-arrays`,
 //! `nnz-step`, `nnz-data`, `nnz-train`.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub use nnz_arrays::{
     device, escaped, formats, initializer, interpreter, kernels, ops, parameter_memory as table,

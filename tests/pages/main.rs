@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod features;
 mod foreign_names;
 mod gpu;
 mod optimizers;
@@ -80,6 +81,19 @@ fn every_committed_operator_page_has_a_family() {
     }
 }
 
+/// A page with the table of features of today.
+fn with_features(page: &str) -> String {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    embed(page, "features", &features::table(&manifest)).expect("the page has a table of features")
+}
+
+#[test]
+fn the_front_page_lists_the_features_of_the_manifest() {
+    let page = fs::read_to_string(root().join("docs/front.md")).unwrap();
+    check("docs/front.md", &with_features(&page))
+        .unwrap_or_else(|stale| panic!("{stale}; run `NNZ_BLESS=1 cargo test -p nnz-pages`"));
+}
+
 /// The README's table of storage types follows from the operators, and a row of its table of rates
 /// is the one that was recorded of the same workload.
 #[test]
@@ -100,7 +114,7 @@ fn the_tables_of_the_readme_are_up_to_date() {
         )
     });
     let new = embed(&with_storage, "speed", &rows.collect::<String>()).unwrap();
-    check("README.md", &new)
+    check("README.md", &with_features(&new))
         .unwrap_or_else(|stale| panic!("{stale}; run `NNZ_BLESS=1 cargo test -p nnz-pages`"));
 }
 

@@ -5,6 +5,7 @@
 //! ids of a row ascend and are distinct, ids are below their extent. Kernels check nothing inside.
 //!
 //! **Must not know** update rules, models, data files or training.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod bytes;
 pub mod device;

@@ -5,6 +5,7 @@
 //! memory and of streams. [`libsvm`], [`npz`] and [`matrix_market`] read files; [`TextReader`]
 //! reads those of any [`RowFormat`] ([`Delimited`], [`Ratings`], [`LibFfm`], [`Words`]). [`stream`]
 //! reads files larger than memory; [`synthetic`] generates data.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod any;
 mod batches;

@@ -5,6 +5,7 @@
 //! number of threads, any width of vectors and any distance of prefetch give the same bits.
 //!
 //! **Must not know** arrays, operators' kernels, update rules, models or data.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod atomic_write;
 #[cfg(feature = "cuda")]

@@ -5,6 +5,7 @@
 //! nothing once it has seen its largest batch. Any number of threads gives the same bits.
 //!
 //! **Must not know** files of data, epochs, metrics or checkpoints.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod error;
 pub mod gather;

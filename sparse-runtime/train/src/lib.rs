@@ -4,6 +4,7 @@
 //! of workers, and a run that was resumed, give the same bits.
 //!
 //! **Must not know** kernels, loops of a step, or formats of files of data.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod error;
 pub mod metric;
