@@ -1,5 +1,4 @@
-// Grown out of the operator table: `NNZ_BLESS=1 cargo test -p sparse-macros grown` writes this
-// file.
+// Grown out of the operator table by `NNZ_BLESS=1 cargo test -p sparse-macros grown`.
 
 grown! {
     grown_0, [x, ones], [d], false {

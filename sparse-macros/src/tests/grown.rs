@@ -265,7 +265,7 @@ fn grow(seed: u64) -> Model {
 
 fn text_of(seeds: Range<u64>) -> String {
     let mut text = String::from(
-        "// Grown out of the operator table: `NNZ_BLESS=1 cargo test -p sparse-macros grown` writes this file.\n\ngrown! {",
+        "// Grown out of the operator table by `NNZ_BLESS=1 cargo test -p sparse-macros grown`.\n\ngrown! {",
     );
     for seed in seeds {
         let Model { inputs, dims, body, has_differences, .. } = grow(seed);
