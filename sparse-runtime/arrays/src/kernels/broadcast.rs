@@ -4,10 +4,7 @@ use crate::formats::{MAX_RANK, Shape};
 
 /// The shape of an element-wise result: extents equal or 1, aligned from the right.
 pub(crate) fn broadcast(lhs: &Shape, rhs: &Shape) -> Shape {
-    let (longer, shorter) = match lhs.rank() >= rhs.rank() {
-        true => (lhs, rhs),
-        false => (rhs, lhs),
-    };
+    let (longer, shorter) = if lhs.rank() >= rhs.rank() { (lhs, rhs) } else { (rhs, lhs) };
     // Known at a glance in most calls.
     if lhs == rhs || shorter.iter().all(|extent| *extent == 1) {
         return *longer;
@@ -25,14 +22,16 @@ pub(crate) fn broadcast(lhs: &Shape, rhs: &Shape) -> Shape {
     Shape::new(dims)
 }
 
-/// Where one run is all of `shape`, known at a glance: whether an array moves on within it, or repeats its one element.
+/// Where one run is all of `shape`, known at a glance: whether an array moves on within it, or
+/// repeats its one element.
 #[inline]
 pub(crate) fn moves_in_one_run(shape: &Shape, array: &Shape) -> Option<bool> {
     let repeats = array.iter().all(|extent| *extent == 1);
     (repeats || array == shape).then_some(!repeats)
 }
 
-/// For each axis of `target`, by how much the position in an array of shape `source` grows: 0 where it repeats.
+/// For each axis of `target`, by how much the position in an array of shape `source` grows: 0 where
+/// it repeats.
 pub(crate) fn strides(source: &Shape, target: &Shape) -> [usize; MAX_RANK] {
     debug_assert!(source.rank() <= target.rank());
     let mut strides = [0; MAX_RANK];
@@ -49,8 +48,9 @@ pub(crate) fn strides(source: &Shape, target: &Shape) -> [usize; MAX_RANK] {
 
 /// The positions of the elements of a shape in `N` arrays that broadcast to it, run by run.
 ///
-/// Axes are merged where no array tells them apart, so that arrays of one shape are one run, a row over a matrix is a run
-/// a row, and one element over anything is one run. Within a run the position in an array grows by 1 or stays.
+/// Axes are merged where no array tells them apart, so that arrays of one shape are one run, a row
+/// over a matrix is a run a row, and one element over anything is one run. Within a run the
+/// position in an array grows by 1 or stays.
 pub(crate) struct Walk<const N: usize> {
     /// The extents of the merged axes; the last is the length of a run.
     extents: [usize; MAX_RANK],
@@ -131,7 +131,8 @@ impl<const N: usize> Walk<N> {
         }
     }
 
-    /// To the next run; `false` after the last one. A function of its own, compiled once and not with each loop over runs.
+    /// To the next run; `false` after the last one. A function of its own, compiled once and not
+    /// with each loop over runs.
     fn move_on(&self, index: &mut [usize; MAX_RANK], positions: &mut [usize; N]) -> bool {
         // Counting up the index, the last axis first.
         for axis in (0..self.rank - 1).rev() {

@@ -1,9 +1,9 @@
 //! Several element-wise operators as one loop, which the macro writes: no array between them.
 //!
-//! The functions here make the result's array, cut it in runs and call the loop for each. A run is as long as what is
-//! stored side by side; the loop is called with the place of the run, the elements of the first operand there, and those
-//! of the result, as many. It does what the kernels of the operators do for an element, one after the other, so that the
-//! result has their bits.
+//! The functions here make the result's array, cut it in runs and call the loop for each. A run is
+//! as long as what is stored side by side; the loop is called with the place of the run, the
+//! elements of the first operand there, and those of the result, as many. It does what the kernels
+//! of the operators do for an element, one after the other, so that the result has their bits.
 //!
 //! O(elements of the result). Parts of it are the work of several threads where it is large.
 
@@ -13,7 +13,8 @@ use nnz_device::simd::wide;
 use nnz_device::thread_pool::{self, MAX_PARTS};
 use sparse_core::element::Float;
 
-/// What an element takes at least, in quarters of a nanosecond: two operands and a result pass through memory.
+/// What an element takes at least, in quarters of a nanosecond: two operands and a result pass
+/// through memory.
 const WORK_OF_AN_ELEMENT: usize = 4;
 
 /// A result of the shape of `x`. The place of a run is the position of its first element.
@@ -25,10 +26,11 @@ pub fn dense<T: Float>(
     body: impl Fn(usize, &[T], &mut [T]) + Sync,
 ) {
     out.reset_for_overwrite(*x.shape());
-    in_parts(context, x.values(), out.values_mut(), 1, body);
+    on_threads(context, x.values(), out.values_mut(), 1, body);
 }
 
-/// A result of the shape of `x`, a row at a time: a run is what the last axis has, and its place the number of runs before.
+/// A result of the shape of `x`, a row at a time: a run is what the last axis has, and its place
+/// the number of runs before.
 #[inline]
 pub fn dense_rows<T: Float>(
     out: &mut Dense<T>,
@@ -38,7 +40,7 @@ pub fn dense_rows<T: Float>(
 ) {
     out.reset_for_overwrite(*x.shape());
     let width = x.shape().last().copied().unwrap_or(1).max(1);
-    in_parts(
+    on_threads(
         context,
         x.values(),
         out.values_mut(),
@@ -63,7 +65,7 @@ pub fn csr<T: Float>(
 ) {
     out.take_pattern(x);
     if x.is_contiguous() {
-        return in_parts(context, &x.values()[x.entries()], out.values_mut(), 1, body);
+        return on_threads(context, &x.values()[x.entries()], out.values_mut(), 1, body);
     }
     let (mut at, mut rest) = (0, out.values_mut());
     for row in 0..x.n_rows() {
@@ -74,7 +76,8 @@ pub fn csr<T: Float>(
     }
 }
 
-/// A result that stores the rows that `x` stores. The place of a run is the position of its first element among those stored.
+/// A result that stores the rows that `x` stores. The place of a run is the position of its first
+/// element among those stored.
 #[inline]
 pub fn row_sparse<T: Float>(
     out: &mut RowSparse<T>,
@@ -83,12 +86,13 @@ pub fn row_sparse<T: Float>(
     body: impl Fn(usize, &[T], &mut [T]) + Sync,
 ) {
     out.take_pattern(x);
-    in_parts(context, x.values(), out.values_mut(), 1, body);
+    on_threads(context, x.values(), out.values_mut(), 1, body);
 }
 
-/// Runs `body` on parts of `out` and `x`, which are equally long, with the position at which each begins, a multiple of `unit`.
+/// Runs `body` on parts of `out` and `x`, which are equally long, with the position at which each
+/// begins, a multiple of `unit`.
 #[inline]
-fn in_parts<T: Float>(
+fn on_threads<T: Float>(
     context: &Context,
     x: &[T],
     out: &mut [T],

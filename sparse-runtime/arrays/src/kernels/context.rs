@@ -47,8 +47,8 @@ impl TooManyThreads {
     }
 }
 
-/// The last argument of every kernel. One is kept for as long as kernels are called, so that scratch memory is
-/// allocated for the largest call only.
+/// The last argument of every kernel. One is kept for as long as kernels are called, so that
+/// scratch memory is allocated for the largest call only.
 ///
 /// ```
 /// use sparse_runtime::formats::{Csr, Dense, RowSparse};

@@ -1,6 +1,7 @@
-//! What layers read: the entries of rows of a matrix, and the rows of a table, whatever their storage.
+//! What layers read: the entries of rows of a matrix, and the rows of a table, whatever their
+//! storage.
 
-use super::ahead;
+use super::entry_prefetch;
 use super::index_set::IndexSet;
 use crate::formats::{ColumnId, CsrView, DenseView, RowSparseView};
 use crate::with_column_ids;
@@ -83,7 +84,7 @@ pub(super) fn number_columns<V: Stored>(
     columns.begin_with(matrix.n_cols(), matrix.nnz());
     with_column_ids!(matrix.columns(), |ids| {
         for (row, (&start, &end)) in matrix.starts().iter().zip(matrix.ends()).enumerate() {
-            ahead::ask_for_ids(matrix, ids, row);
+            entry_prefetch::prefetch_ids(matrix, ids, row);
             columns.insert_all(ids[start as usize..end as usize].iter().map(|id| id.at()));
         }
     });

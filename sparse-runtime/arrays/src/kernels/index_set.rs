@@ -1,22 +1,25 @@
 //! Which rows of a wide table occur in a batch, in ascending order, without sorting.
 
-/// Above this width ids are sorted instead of marked: the marks would take the better part of a gibibyte.
+/// Above this width ids are sorted instead of marked: the marks would take the better part of a
+/// gibibyte.
 const LARGEST_MARKED: usize = 1 << 32;
 
 /// A set of indices below some width, with the rank of each.
 ///
-/// A bit an index, and above the words of bits a tree of summaries with one bit for each word that is not zero, so
-/// that reading the members in order visits only words that hold some. Inserting costs O(1) amortised, reading
-/// and clearing O(members), ranks O(1): nothing depends on the width but the memory, a fifth of a byte an
-/// index, which the system maps only where batches touch it. This is smaller than a map from index to position
-/// by a factor of 20, and there is nothing to sort.
+/// A bit an index, and above the words of bits a tree of summaries with one bit for each word that
+/// is not zero, so that reading the members in order visits only words that hold some. Inserting
+/// costs O(1) amortised, reading and clearing O(members), ranks O(1): nothing depends on the width
+/// but the memory, a fifth of a byte an index, which the system maps only where batches touch it.
+/// This is smaller than a map from index to position by a factor of 20, and there is nothing to
+/// sort.
 #[derive(Clone, Debug, Default)]
 pub struct IndexSet {
     words: Vec<u64>,
-    /// The number of members in the words before each, of those that hold some. (Not beside the words, which more of would be in a cache then while
-    /// members come.)
+    /// The number of members in the words before each, of those that hold some. (Not beside the
+    /// words, which more of would be in a cache then while members come.)
     before: Vec<u32>,
-    /// Level 0 has a bit for each of `words`, level i + 1 for each word of level i; the last has one word.
+    /// Level 0 has a bit for each of `words`, level i + 1 for each word of level i; the last has
+    /// one word.
     summaries: Vec<Vec<u64>>,
     /// The words that hold members, ascending; complete after `finish`.
     occupied: Vec<usize>,
@@ -25,7 +28,8 @@ pub struct IndexSet {
     /// The members, for widths above [`LARGEST_MARKED`] and for whoever wants them as a list.
     sorted: Vec<u64>,
     wide: bool,
-    /// The words that `finish` is to look at, all, where so many members come that this costs less than summaries.
+    /// The words that `finish` is to look at, all, where so many members come that this costs less
+    /// than summaries.
     scanned: Option<usize>,
     /// Between `begin` and `finish`, when `occupied` does not know all words that hold something.
     filling: bool,
@@ -180,8 +184,8 @@ impl IndexSet {
         &self.sorted
     }
 
-    /// The number of members below an index: the position of a member. Of another index only if there is a member among its 64, as ranks of words that
-    /// hold none are not written.
+    /// The number of members below an index: the position of a member. Of another index only if
+    /// there is a member among its 64, as ranks of words that hold none are not written.
     #[inline(always)]
     pub(crate) fn rank(&self, index: usize) -> usize {
         if self.wide {

@@ -40,8 +40,8 @@ impl Lookup {
         launch.size(usize::from(self.clip)).size(usize::from(self.wrap))
     }
 
-    /// The position that an id stands for. `None` for one beyond the extent: those of a batch were checked, so that this can only be
-    /// one that a model computes.
+    /// The position that an id stands for. `None` for one beyond the extent: those of a batch were
+    /// checked, so that this can only be one that a model computes.
     #[inline]
     pub(crate) fn place(&self, ids: &IdsView<'_>, index: usize) -> Option<usize> {
         if self.extent == 0 || !(self.clip || self.wrap) {

@@ -1,5 +1,5 @@
-//! Losses that are a sum over the columns of a row, the mean over the rows. O(size of the scores); on
-//! a GPU they are formulas.
+//! Losses that are a sum over the columns of a row, the mean over the rows. O(size of the scores);
+//! on a GPU they are formulas.
 
 use super::Context;
 use super::row_loss::RowLoss;
@@ -93,8 +93,8 @@ pub mod huber {
 }
 
 pub mod logistic {
-    //! The logistic loss (binary cross entropy of a score), summed over the columns of a row, the mean over the rows. O(size),
-    //! one exponential an element for loss and gradient together.
+    //! The logistic loss (binary cross entropy of a score), summed over the columns of a row, the
+    //! mean over the rows. O(size), one exponential an element for loss and gradient together.
 
     pub mod cpu {
         //! On the CPU.
@@ -255,8 +255,8 @@ pub mod squared_hinge {
 }
 
 pub mod poisson {
-    //! The loss of counts, summed over the columns of a row, the mean over the rows. O(size), one exponential an element for loss and
-    //! gradient together.
+    //! The loss of counts, summed over the columns of a row, the mean over the rows. O(size), one
+    //! exponential an element for loss and gradient together.
 
     pub mod cpu {
         //! On the CPU.

@@ -14,26 +14,26 @@
 // The arguments of a kernel are the operands and attributes of its row.
 #![allow(clippy::too_many_arguments)]
 
-mod ahead;
 #[cfg(test)]
 mod batch_sums;
 pub(crate) mod broadcast;
 mod casts;
+#[cfg(target_arch = "x86_64")]
+pub mod column_entries;
 pub(crate) mod context;
 #[cfg(feature = "cuda")]
 pub mod cuda;
+mod entry_prefetch;
 mod extremes;
 mod features;
-#[cfg(test)]
-mod level_tests;
 pub mod index_set;
 mod joining;
 mod layout;
+#[cfg(test)]
+mod level_tests;
 pub mod lookup;
 mod losses;
 mod ordering;
-#[cfg(target_arch = "x86_64")]
-pub mod own_entries;
 pub mod parallel;
 pub mod row_loss;
 mod rows;

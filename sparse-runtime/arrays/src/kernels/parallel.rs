@@ -155,7 +155,7 @@ pub(crate) fn column_ranges<T: Stored>(
 #[inline(always)]
 pub fn below<I: ColumnId>(ids: &[I], bound: usize) -> usize {
     /// So many are compared at a time.
-    const TOGETHER: usize = 16;
+    const IDS_PER_CHUNK: usize = 16;
     /// So many are compared faster than they are searched, a step of which is a branch that nothing foretells.
     const FEW: usize = 128;
     let bound = I::from_index(bound);
@@ -169,16 +169,16 @@ pub fn below<I: ColumnId>(ids: &[I], bound: usize) -> usize {
         // SAFETY: the processor has the instructions.
         return unsafe { x86::count_below(ids, *bound) };
     }
-    let (chunks, rest) = ids.as_chunks::<TOGETHER>();
+    let (chunks, rest) = ids.as_chunks::<IDS_PER_CHUNK>();
     let mut whole = 0;
     for ids in chunks {
         whole += count_below(ids, bound);
     }
-    let Some(last) = ids.last_chunk::<TOGETHER>() else { return count_below(rest, bound) };
+    let Some(last) = ids.last_chunk::<IDS_PER_CHUNK>() else { return count_below(rest, bound) };
     // If one of the last is below, so is all that comes before them.
     match count_below(last, bound) {
         0 => whole,
-        of_last => whole.max(ids.len() - TOGETHER + of_last),
+        of_last => whole.max(ids.len() - IDS_PER_CHUNK + of_last),
     }
 }
 

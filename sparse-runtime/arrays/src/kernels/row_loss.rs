@@ -1,7 +1,8 @@
 //! The loss of a row, of which what nobody waits for is computed later, for several rows together.
 //!
-//! A loop over steps of one row needs the derivative of a row's loss at once, the loss itself only in a sum that is reported. Where that has a
-//! logarithm, its terms show in the time of a short row; of many rows they are vectors.
+//! A loop over steps of one row needs the derivative of a row's loss at once, the loss itself only
+//! in a sum that is reported. Where that has a logarithm, its terms show in the time of a short
+//! row; of many rows they are vectors.
 
 use nnz_device::simd::wide;
 use sparse_core::element::Float;
@@ -15,7 +16,8 @@ pub trait RowLoss<A: Float>: Copy + Default {
     /// Whether the loss is worth to be computed later, by itself.
     const LATER: bool;
 
-    /// The loss. To the bits of [`kernels::<loss>::cpu::row`](super::logistic::cpu::row), whenever it is asked.
+    /// The loss. To the bits of [`kernels::<loss>::cpu::row`](super::logistic::cpu::row), whenever
+    /// it is asked.
     fn now(self) -> A;
 
     /// Whether [`now`](Self::now) is finite, without asking.
@@ -37,11 +39,11 @@ impl<A: Float> RowLoss<A> for A {
 }
 
 /// Losses that are computed together: a few vectors.
-const TOGETHER: usize = 16;
+const LOSSES_PER_BLOCK: usize = 16;
 
 /// The losses of rows, to be summed up in `f64` in the order in which they come.
 pub struct Losses<A, L> {
-    waiting: [L; TOGETHER],
+    waiting: [L; LOSSES_PER_BLOCK],
     n_waiting: usize,
     sum: f64,
     last: A,
@@ -49,9 +51,8 @@ pub struct Losses<A, L> {
 
 impl<A: Float, L: RowLoss<A>> Losses<A, L> {
     #[inline(always)]
-    /// No losses.
     pub fn new() -> Self {
-        let waiting = [L::default(); TOGETHER];
+        let waiting = [L::default(); LOSSES_PER_BLOCK];
         Losses { waiting, n_waiting: 0, sum: 0.0, last: A::zero() }
     }
 
@@ -65,7 +66,7 @@ impl<A: Float, L: RowLoss<A>> Losses<A, L> {
         }
         self.waiting[self.n_waiting] = loss;
         self.n_waiting += 1;
-        if self.n_waiting == TOGETHER {
+        if self.n_waiting == LOSSES_PER_BLOCK {
             self.add_waiting();
         }
     }

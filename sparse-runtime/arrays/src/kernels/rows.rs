@@ -4,8 +4,8 @@ use super::Context;
 use crate::formats::{ColumnId, CsrView, Dense, DenseView};
 use sparse_core::element::Float;
 
-/// The mean over rows of `loss`, a function of the row's number and scores, times the row's weight; summed in `f64` in the order
-/// of the rows. 0 for no rows.
+/// The mean over rows of `loss`, a function of the row's number and scores, times the row's weight;
+/// summed in `f64` in the order of the rows. 0 for no rows.
 #[inline]
 pub(super) fn mean_loss<T: Float>(
     out: &mut Dense<T>,
@@ -23,7 +23,8 @@ pub(super) fn mean_loss<T: Float>(
     out.fill(T::of(total / n_rows.max(1) as f64));
 }
 
-/// The gradient of the mean: `gradient` replaces the scores of a row by the gradient of the row's loss.
+/// The gradient of the mean: `gradient` replaces the scores of a row by the gradient of the row's
+/// loss.
 #[inline]
 pub(super) fn mean_gradient<T: Float>(
     out: &mut Dense<T>,
@@ -45,7 +46,8 @@ pub(super) fn mean_gradient<T: Float>(
     }
 }
 
-/// The loss of a row: the sum over its scores of a function of score and label, which also gives its derivative.
+/// The loss of a row: the sum over its scores of a function of score and label, which also gives
+/// its derivative.
 #[inline(always)]
 pub(super) fn sum<T, A: Float>(
     scores: &[T],
@@ -93,7 +95,8 @@ pub(super) fn dense_row<'a, T: Float>(
     array.row(row).unwrap_or_default().iter().copied()
 }
 
-/// The elements of a row of a csr matrix whose column ids are `ids`, what it does not store included.
+/// The elements of a row of a csr matrix whose column ids are `ids`, what it does not store
+/// included.
 #[inline(always)]
 pub(super) fn csr_row<'a, T: Float, I: ColumnId>(
     matrix: CsrView<'a, T>,
@@ -113,8 +116,8 @@ pub(super) fn csr_row<'a, T: Float, I: ColumnId>(
     })
 }
 
-/// The kernels of a loss that is a sum over the columns of a row: `element`, a function of score and label (and of one number), gives
-/// loss and derivative of one score.
+/// The kernels of a loss that is a sum over the columns of a row: `element`, a function of score
+/// and label (and of one number), gives loss and derivative of one score.
 ///
 /// `later` in place of it, and the name of a function of score and label that gives the loss as a
 /// [`RowLoss`](crate::kernels::row_loss::RowLoss) with that type: where a part of it can wait.

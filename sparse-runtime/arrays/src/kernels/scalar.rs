@@ -1,15 +1,16 @@
 //! The scalar functions that kernels compute, in one place.
 //!
-//! The operator table writes an element-wise function as a formula; the functions that a formula may call are
-//! listed once, in [`sparse_core::operators::scalar::FUNCTIONS`], with their value in `f64`. Most are methods of
-//! `num_traits::Float`; [`ScalarFunctions`] has the others.
+//! The operator table writes an element-wise function as a formula; the functions that a formula
+//! may call are listed once, in [`sparse_core::operators::scalar::FUNCTIONS`], with their value in
+//! `f64`. Most are methods of `num_traits::Float`; [`ScalarFunctions`] has the others.
 
 use nnz_device::simd::same_type;
 use sparse_core::element::Float;
 use sparse_core::operators::special;
 use sparse_core::storage::ElementType;
 
-/// The functions of formulas that `num_traits::Float` does not have. None overflows where its value is finite.
+/// The functions of formulas that `num_traits::Float` does not have. None overflows where its value
+/// is finite.
 #[diagnostic::on_unimplemented(
     message = "formulas of operators cannot be computed in `{Self}`",
     note = "they are computed in the accumulator of an element: `f32` or `f64`"
@@ -129,8 +130,8 @@ impl<T: Float> ScalarFunctions for T {
     }
 }
 
-/// Sigmoid and softplus with one exponential: that of the library. It is by a table, and so there a little earlier than [`exp_of_nonpositive`], and
-/// each step of one row waits for it.
+/// Sigmoid and softplus with one exponential: that of the library. It is by a table, and so there a
+/// little earlier than [`exp_of_nonpositive`], and each step of one row waits for it.
 #[inline(always)]
 pub(crate) fn sigmoid_and_softplus<T: Float>(x: T) -> (T, Softplus<T>) {
     let e = (-x.abs()).exp();
@@ -171,7 +172,8 @@ fn exp_of_minus_abs<T: Float>(x: T) -> T {
 
 /// exp(x) for x ≤ 0; NaN stays NaN.
 ///
-/// In `f32` inline, without a branch, so that loops over scores become vectors. The results are the same on every machine.
+/// In `f32` inline, without a branch, so that loops over scores become vectors. The results are the
+/// same on every machine.
 #[inline(always)]
 pub(crate) fn exp_of_nonpositive<T: Float>(x: T) -> T {
     match same_type::<T, f32>(&[x]) {
@@ -180,9 +182,10 @@ pub(crate) fn exp_of_nonpositive<T: Float>(x: T) -> T {
     }
 }
 
-/// 2ⁿ · exp(r), with x = n · log 2 + r and |r| ≤ log 2 / 2. exp(r) is 1 + r + r² · q(r), with a polynomial q interpolated at the five Chebyshev
-/// nodes of that interval (relative error of exp(r) 1.1·10⁻⁸). In all a relative error below 2⁻²³, the last bit or two; 0 where the value is
-/// below 2⁻¹²⁶, or almost.
+/// 2ⁿ · exp(r), with x = n · log 2 + r and |r| ≤ log 2 / 2. exp(r) is 1 + r + r² · q(r), with a
+/// polynomial q interpolated at the five Chebyshev nodes of that interval (relative error of exp(r)
+/// 1.1·10⁻⁸). In all a relative error below 2⁻²³, the last bit or two; 0 where the value is below
+/// 2⁻¹²⁶, or almost.
 #[inline(always)]
 fn exp_of_nonpositive_f32(x: f32) -> f32 {
     /// From here down n is -127, and 2ⁿ comes out as 0.
@@ -212,9 +215,10 @@ fn sigmoid_from<T: Float>(x: T, e: T) -> T {
 
 /// log(1 + e) for e in [0, 1].
 ///
-/// In `f32` 2 artanh(s) for s = e / (2 + e), at most 1/3: inline, since nothing but the reported loss waits for it and a call would cost a
-/// fused step more than the value. artanh(s) / s is a polynomial in s², interpolated at the five Chebyshev nodes of [0, 1/9] (relative
-/// error 4·10⁻⁹; the series would take eight terms). In all a relative error below 2⁻²², the last bit or two.
+/// In `f32` 2 artanh(s) for s = e / (2 + e), at most 1/3: inline, since nothing but the reported
+/// loss waits for it and a call would cost a fused step more than the value. artanh(s) / s is a
+/// polynomial in s², interpolated at the five Chebyshev nodes of [0, 1/9] (relative error 4·10⁻⁹;
+/// the series would take eight terms). In all a relative error below 2⁻²², the last bit or two.
 #[inline(always)]
 fn ln_1p_of_unit<T: Float>(e: T) -> T {
     if T::TYPE != ElementType::F32 {

@@ -8,8 +8,8 @@ const AXES: usize = 2 * MAX_RANK;
 
 /// For each axis of a result, its extent and by how much the position in the source grows along it.
 ///
-/// Axes of one element are left out, and neighbours that lie as one axis would are merged, so that a run (the last axis) is as long
-/// as it can be.
+/// Axes of one element are left out, and neighbours that lie as one axis would are merged, so that
+/// a run (the last axis) is as long as it can be.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Strided {
     start: isize,
@@ -49,7 +49,8 @@ impl Strided {
         self.extents[..self.rank].iter().product()
     }
 
-    /// Calls `visit` with each position of the result where a run starts, and that of the source; a run is the last axis.
+    /// Calls `visit` with each position of the result where a run starts, and that of the source; a
+    /// run is the last axis.
     #[inline]
     fn for_each_run(&self, mut visit: impl FnMut(usize, isize)) {
         if self.extents[..self.rank].contains(&0) {
@@ -79,7 +80,8 @@ impl Strided {
         }
     }
 
-    /// As the `strided` of the kernels of a GPU: where it starts, extents and steps, outermost first.
+    /// As the `strided` of the kernels of a GPU: where it starts, extents and steps, outermost
+    /// first.
     #[cfg(feature = "cuda")]
     pub(crate) fn on_gpu(&self) -> [u64; 1 + 2 * AXES] {
         let mut numbers = [0; 1 + 2 * AXES];
@@ -97,7 +99,8 @@ impl Strided {
         self.rank.max(1)
     }
 
-    /// The axes along which elements of the source are not repeated, and those along which they are, as positions in the result.
+    /// The axes along which elements of the source are not repeated, and those along which they
+    /// are, as positions in the result.
     #[cfg(feature = "cuda")]
     pub(crate) fn kept_and_repeated(&self) -> [Self; 2] {
         let mut step = 1;
@@ -137,8 +140,8 @@ impl Strided {
         });
     }
 
-    /// The other way: adds the elements of `result` to where each came from. One that was repeated is a sum, which belongs into the
-    /// accumulator.
+    /// The other way: adds the elements of `result` to where each came from. One that was repeated
+    /// is a sum, which belongs into the accumulator.
     pub(crate) fn scatter<T: Copy, S: AddAssign>(
         &self,
         source: &mut [S],

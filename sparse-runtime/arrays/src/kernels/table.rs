@@ -1,5 +1,5 @@
-//! The kernels by name, derived from the operator table: the trait of a device, its implementation for the
-//! CPU, and the dynamic call. A rule of the table without a kernel does not compile here.
+//! The kernels by name, derived from the operator table: the trait of a device, its implementation
+//! for the CPU, and the dynamic call. A rule of the table without a kernel does not compile here.
 
 use super::{Context, ScalarFunctions};
 use crate::device::{Cpu, Device};

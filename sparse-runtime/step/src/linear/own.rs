@@ -1,9 +1,9 @@
 //! Sums of gradients of a parameter of one column, divided among threads by table rows; each thread
-//! finds its entries by itself: [`OwnEntries`].
+//! finds its entries by itself: [`ColumnEntries`].
 
 use crate::optimizer::RowAccumulator;
 use nnz_arrays::formats::CsrView;
-use nnz_arrays::kernels::own_entries::OwnEntries;
+use nnz_arrays::kernels::column_entries::ColumnEntries;
 use nnz_device::simd::{are_f32, x86};
 use sparse_core::element::{Factor, Float, Stored};
 use std::ops::Range;
@@ -25,7 +25,7 @@ fn is_cached<V: Stored>(x: CsrView<'_, V>) -> bool {
 fn are_found<T: Float, V: Factor<T>>(x: CsrView<'_, V>) -> bool {
     (const { are_f32::<T, V>() })
         && (cfg!(test) || !x86::gathers_under_masks())
-        && OwnEntries::<V, T::Accumulator>::of(x.with_rows(&[], &[]), &[]).is_some()
+        && ColumnEntries::<V, T::Accumulator>::of(x.with_rows(&[], &[]), &[]).is_some()
 }
 
 /// Sums the entries of some columns, times the gradients of their rows. Tells whether it did, as
@@ -43,7 +43,7 @@ pub(super) unsafe fn accumulate<T: Float, V: Factor<T>>(
     if const { !are_f32::<T, V>() } {
         return false;
     }
-    match OwnEntries::of(x, gradients) {
+    match ColumnEntries::of(x, gradients) {
         Some(all) => {
             // SAFETY: promised by the caller.
             unsafe { sums.add_own(&all.in_columns(columns)) };

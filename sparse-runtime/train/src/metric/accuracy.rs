@@ -1,9 +1,9 @@
 //! The share of samples that are classified correctly.
 
-use super::mean::{OfMean, SeenMean};
+use super::mean::{OfMean, by_mean};
 use super::{
-    Accumulator, LabelsView, Metric, MetricError, class_labels, is_one_probability, is_positive,
-    largest, no_nan, one_label_a_row, same_rows, score_is_positive,
+    LabelsView, MetricError, class_labels, is_one_probability, is_positive, largest, no_nan,
+    one_label_a_row, same_rows, score_is_positive,
 };
 use nnz_arrays::formats::DenseView;
 use nnz_step::model::Scores;
@@ -17,15 +17,7 @@ use nnz_step::model::Scores;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Accuracy;
 
-impl Metric for Accuracy {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn start(&self) -> Box<dyn Accumulator> {
-        SeenMean::start(*self)
-    }
-}
+by_mean!(Accuracy);
 
 impl OfMean for Accuracy {
     const NAME: &'static str = "accuracy";

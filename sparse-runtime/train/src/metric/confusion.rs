@@ -1,20 +1,72 @@
-//! Counts of correct and wrong predictions of two classes.
+//! Counts of correct and wrong predictions of two classes, and metrics of them.
 
 use super::exact_sum::ExactSum;
 use super::{
-    Accumulator, LabelsView, MetricError, NoValue, RowWeights, class_labels, is_positive, largest,
-    no_nan, one_label_a_row, same, same_rows, score_is_positive,
+    Accumulator, LabelsView, Metric, MetricError, NoValue, RowWeights, class_labels, is_positive,
+    largest, no_nan, one_label_a_row, same, same_rows, score_is_positive,
 };
 use nnz_arrays::formats::DenseView;
 use nnz_step::model::{Link, Scores};
 
 /// The weights of samples by predicted and true class; without weights, their counts.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Confusion {
-    pub(super) true_positives: f64,
-    pub(super) false_positives: f64,
-    pub(super) true_negatives: f64,
-    pub(super) false_negatives: f64,
+struct Confusion {
+    true_positives: f64,
+    false_positives: f64,
+    true_negatives: f64,
+    false_negatives: f64,
+}
+
+/// Metrics that are a function of these numbers.
+macro_rules! metrics {
+    ($($(#[$docs:meta])* $Metric:ident $name:literal = $value:expr;)*) => {$(
+        $(#[$docs])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq)]
+        pub struct $Metric;
+
+        impl Metric for $Metric {
+            fn name(&self) -> &'static str {
+                $name
+            }
+
+            fn start(&self) -> Box<dyn Accumulator> {
+                SeenConfusion::start($name, $value)
+            }
+        }
+    )*};
+}
+
+metrics! {
+    /// The harmonic mean of precision and recall of the positive class: `2 tp / (2 tp + fp + fn)`,
+    /// with `tp` samples correctly predicted positive, `fp` wrongly, and `fn` positive samples
+    /// missed; 0 if `tp` is 0.
+    ///
+    /// With one output a sample, it is the probability of the positive class, predicted from 1/2
+    /// on; a label is positive from 1/2 on as well. With two, they are the scores of classes 0 and
+    /// 1, of which the larger is predicted (0 if they are equal), and labels are class ids.
+    F1 "f1" = |counts| {
+        if counts.true_positives == 0.0 {
+            return 0.0;
+        }
+        let twice = 2.0 * counts.true_positives;
+        twice / (twice + (counts.false_positives + counts.false_negatives))
+    };
+    /// Matthews' correlation coefficient of two classes: `(tp tn - fp fn) / √((tp + fp) (tp + fn)
+    /// (tn + fp) (tn + fn))`, from -1 (all wrong) to 1 (all right); 0 where only one class is
+    /// predicted or occurs.
+    ///
+    /// Outputs and labels are those of [`F1`].
+    #[doc(alias = "Mcc")]
+    Matthews "mcc" = |counts| {
+        let [tp, fp, tn, fn_] = [
+            counts.true_positives,
+            counts.false_positives,
+            counts.true_negatives,
+            counts.false_negatives,
+        ];
+        let product = (tp + fp) * (tp + fn_) * (tn + fp) * (tn + fn_);
+        if product == 0.0 { 0.0 } else { (tp * tn - fp * fn_) / product.sqrt() }
+    };
 }
 
 /// The sums of these weights, in the order of the fields.
@@ -40,7 +92,7 @@ impl Counts {
 }
 
 /// The accumulator of a metric that follows from these numbers.
-pub(super) struct SeenConfusion {
+struct SeenConfusion {
     metric: &'static str,
     value: fn(&Confusion) -> f64,
     counts: Counts,
@@ -48,10 +100,7 @@ pub(super) struct SeenConfusion {
 
 impl SeenConfusion {
     /// An empty accumulator. `value` is not called without samples.
-    pub(super) fn start(
-        metric: &'static str,
-        value: fn(&Confusion) -> f64,
-    ) -> Box<dyn Accumulator> {
+    fn start(metric: &'static str, value: fn(&Confusion) -> f64) -> Box<dyn Accumulator> {
         Box::new(SeenConfusion { metric, value, counts: Counts::default() })
     }
 }

@@ -1,11 +1,8 @@
 //! Negative log-likelihood of predicted probabilities.
 
 use super::link::{log_sum_exp, softplus};
-use super::mean::{OfMean, SeenMean};
-use super::{
-    Accumulator, LabelsView, Metric, MetricError, is_one_probability, no_nan, one_label_a_row,
-    same_rows,
-};
+use super::mean::{OfMean, by_mean};
+use super::{LabelsView, MetricError, is_one_probability, no_nan, one_label_a_row, same_rows};
 use nnz_arrays::formats::DenseView;
 use nnz_step::model::{Link, Scores};
 
@@ -26,15 +23,7 @@ pub struct LogLoss;
 /// Probabilities are clipped to this distance from 0 and 1.
 const CLIP: f64 = 1e-15;
 
-impl Metric for LogLoss {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn start(&self) -> Box<dyn Accumulator> {
-        SeenMean::start(*self)
-    }
-}
+by_mean!(LogLoss);
 
 impl OfMean for LogLoss {
     const NAME: &'static str = "log_loss";

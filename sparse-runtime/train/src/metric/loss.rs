@@ -1,7 +1,7 @@
 //! The mean of outputs that are losses.
 
-use super::mean::{OfMean, SeenMean};
-use super::{Accumulator, LabelsView, Metric, MetricError, same_rows};
+use super::mean::{OfMean, by_mean};
+use super::{LabelsView, MetricError, same_rows};
 use nnz_arrays::formats::DenseView;
 
 /// The mean over all elements of the outputs themselves, for a model whose output is the loss of
@@ -9,15 +9,7 @@ use nnz_arrays::formats::DenseView;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Loss;
 
-impl Metric for Loss {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn start(&self) -> Box<dyn Accumulator> {
-        SeenMean::start(*self)
-    }
-}
+by_mean!(Loss);
 
 impl OfMean for Loss {
     const NAME: &'static str = "loss";

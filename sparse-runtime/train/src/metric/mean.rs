@@ -106,6 +106,22 @@ impl<M: OfMean> Accumulator for SeenMean<M> {
     }
 }
 
+/// Makes an [`OfMean`] a [`Metric`](super::Metric).
+macro_rules! by_mean {
+    ($Metric:ident) => {
+        impl $crate::metric::Metric for $Metric {
+            fn name(&self) -> &'static str {
+                <Self as $crate::metric::mean::OfMean>::NAME
+            }
+
+            fn start(&self) -> Box<dyn $crate::metric::Accumulator> {
+                $crate::metric::mean::SeenMean::start(*self)
+            }
+        }
+    };
+}
+pub(super) use by_mean;
+
 /// A weighted sum of terms and that of their weights, both exact.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mean {

@@ -1,4 +1,4 @@
-//! Metrics: measures of outputs against labels, exact over a whole data set, one metric a file.
+//! Metrics: measures of outputs against labels, exact over a whole data set.
 //!
 //! A [`Metric`] such as `Mse` starts an [`Accumulator`], which gets the batches one after the
 //! other, in any cut, and can be merged with accumulators of other batches. Sums are exact and
@@ -34,43 +34,33 @@
 //! [`score`](crate::training::score()) and of a run with that metric.
 
 mod accuracy;
-mod auc;
 mod batch_mean;
 mod confusion;
 mod error;
+mod errors;
 mod exact_sum;
-mod f1;
 mod link;
 mod log_loss;
 mod loss;
-mod mae;
-mod matthews;
 mod mean;
-mod mse;
 mod named;
 mod pearson;
 mod perplexity;
-mod pr_auc;
 mod ranked;
-mod rmse;
 mod top_k_accuracy;
 
 pub use accuracy::Accuracy;
-pub use auc::Auc;
 pub use batch_mean::BatchMean;
+pub use confusion::{F1, Matthews};
 pub use error::{MetricError, NoValue};
+pub use errors::{Mae, Mse, Rmse};
 pub(crate) use exact_sum::ExactSum;
-pub use f1::F1;
 pub use log_loss::LogLoss;
 pub use loss::Loss;
-pub use mae::Mae;
-pub use matthews::Matthews;
-pub use mse::Mse;
 pub use named::Named;
 pub use pearson::Pearson;
 pub use perplexity::Perplexity;
-pub use pr_auc::PrAuc;
-pub use rmse::Rmse;
+pub use ranked::{Auc, PrAuc};
 pub use top_k_accuracy::TopKAccuracy;
 
 use nnz_arrays::formats::{DenseView, IdsView};

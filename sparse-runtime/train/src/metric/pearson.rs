@@ -5,9 +5,8 @@ use super::{
 };
 use nnz_arrays::formats::DenseView;
 
-/// Pearson's correlation coefficient over all elements:
-/// `Σ (o - ō) (l - l̄) / √(Σ (o - ō)² Σ (l - l̄)²)` for outputs `o` and labels `l` with means `ō`
-/// and `l̄`.
+/// Pearson's correlation coefficient over all elements: `Σ (o - ō) (l - l̄) / √(Σ (o - ō)² Σ (l -
+/// l̄)²)` for outputs `o` and labels `l` with means `ō` and `l̄`.
 ///
 /// Means and sums are updated together (Welford, Chan), in one pass without cancellation. No value
 /// if outputs or labels are all equal.

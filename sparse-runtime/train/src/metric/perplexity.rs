@@ -1,8 +1,8 @@
 //! Perplexity: the number of classes among which a model hesitates.
 
 use super::log_loss::{negative_logarithms, negative_logarithms_of_scores};
-use super::mean::{OfMean, SeenMean};
-use super::{Accumulator, LabelsView, Metric, MetricError};
+use super::mean::{OfMean, by_mean};
+use super::{LabelsView, MetricError};
 use nnz_arrays::formats::DenseView;
 use nnz_step::model::Scores;
 
@@ -17,15 +17,7 @@ pub struct Perplexity {
     pub ignore_label: Option<i64>,
 }
 
-impl Metric for Perplexity {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn start(&self) -> Box<dyn Accumulator> {
-        SeenMean::start(*self)
-    }
-}
+by_mean!(Perplexity);
 
 impl OfMean for Perplexity {
     const NAME: &'static str = "perplexity";

@@ -1,7 +1,7 @@
 //! Metrics of the order in which scores rank positive and negative samples.
 
 use super::{
-    Accumulator, LabelsView, MetricError, NoValue, RowWeights, is_positive, no_nan,
+    Accumulator, LabelsView, Metric, MetricError, NoValue, RowWeights, is_positive, no_nan,
     one_label_a_row, same, same_rows,
 };
 use nnz_arrays::formats::DenseView;
@@ -9,15 +9,80 @@ use nnz_step::model::{Link, Scores};
 
 /// Samples of equal score.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tied {
+struct Tied {
     /// The weight of the positive samples.
-    pub(super) positives: f64,
+    positives: f64,
     /// The weight of the negative samples.
-    pub(super) negatives: f64,
+    negatives: f64,
+}
+
+/// Metrics that follow from the samples by ascending score.
+macro_rules! metrics {
+    ($($(#[$docs:meta])* $Metric:ident $name:literal = $value:expr;)*) => {$(
+        $(#[$docs])*
+        #[derive(Clone, Copy, Debug, Default)]
+        pub struct $Metric;
+
+        impl Metric for $Metric {
+            fn name(&self) -> &'static str {
+                $name
+            }
+
+            fn start(&self) -> Box<dyn Accumulator> {
+                SeenRanked::start($name, $value)
+            }
+        }
+    )*};
+}
+
+metrics! {
+    /// The area under the ROC curve: the share of (positive, negative) pairs in which the positive
+    /// sample has the higher score. Equal scores count half, and a pair counts by the product of
+    /// its weights.
+    ///
+    /// Exact over the whole set, by ranks (Mann and Whitney): every score is kept, 16 bytes a
+    /// sample, and sorted when the value is read, O(n log n). Scores need not be probabilities; a
+    /// label is positive from 1/2 on. No value without positive or without negative samples.
+    Auc "auc" = |ranked| {
+        let (mut won, mut negatives, mut positives) = (0.0, 0.0, 0.0);
+        for tied in ranked {
+            won += tied.positives * (negatives + 0.5 * tied.negatives);
+            negatives += tied.negatives;
+            positives += tied.positives;
+        }
+        match (negatives, positives) {
+            (0.0, 0.0) => Err(NoValue::NothingSeen),
+            (0.0, _) => Err(NoValue::NoNegative),
+            (_, 0.0) => Err(NoValue::NoPositive),
+            _ => Ok(won / (negatives * positives)),
+        }
+    };
+    /// The area under the precision-recall curve, as average precision: `Σ (Rᵢ - Rᵢ₋₁) Pᵢ` over the
+    /// distinct scores from the largest on, with `Pᵢ` and `Rᵢ` precision and recall of the samples
+    /// with at least that score. There is no interpolation, which would be too optimistic (Davis
+    /// and Goadrich, 2006); the value equals scikit-learn's `average_precision_score`.
+    ///
+    /// Use it for rare positives, where [`Auc`] is near 1 for any model. A model that
+    /// guesses has the share of positive samples. Memory and cost are those of [`Auc`]. No
+    /// value without positive samples.
+    #[doc(alias = "AveragePrecision")]
+    PrAuc "pr_auc" = |ranked| {
+        let (mut sum, mut negatives, mut positives) = (0.0, 0.0, 0.0);
+        for tied in ranked.iter().rev().filter(|tied| tied.positives + tied.negatives > 0.0) {
+            positives += tied.positives;
+            negatives += tied.negatives;
+            sum += tied.positives * (positives / (positives + negatives));
+        }
+        match (negatives, positives) {
+            (0.0, 0.0) => Err(NoValue::NothingSeen),
+            (_, 0.0) => Err(NoValue::NoPositive),
+            _ => Ok(sum / positives),
+        }
+    };
 }
 
 /// The accumulator of a metric that follows from the order of scores: every sample, 16 bytes each.
-pub(super) struct SeenRanked {
+struct SeenRanked {
     metric: &'static str,
     /// The metric, from the samples by ascending score.
     value: fn(&[Tied]) -> Result<f64, NoValue>,
@@ -30,7 +95,7 @@ type Row = [f64; 2];
 
 impl SeenRanked {
     /// An empty accumulator.
-    pub(super) fn start(
+    fn start(
         metric: &'static str,
         value: fn(&[Tied]) -> Result<f64, NoValue>,
     ) -> Box<dyn Accumulator> {
@@ -85,9 +150,10 @@ impl Accumulator for SeenRanked {
         let tied = rows.chunk_by(|a, b| a[0] == b[0]).map(|rows| {
             let mut tied = Tied::default();
             for &[_, weight] in rows {
-                match weight.is_sign_positive() {
-                    true => tied.positives += weight,
-                    false => tied.negatives -= weight,
+                if weight.is_sign_positive() {
+                    tied.positives += weight
+                } else {
+                    tied.negatives -= weight
                 }
             }
             tied

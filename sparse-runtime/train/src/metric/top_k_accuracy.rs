@@ -1,7 +1,7 @@
 //! The share of samples whose class is among those with the largest scores.
 
-use super::mean::{OfMean, SeenMean};
-use super::{Accumulator, LabelsView, Metric, MetricError, class_labels, no_nan, same_rows};
+use super::mean::{OfMean, by_mean};
+use super::{LabelsView, MetricError, class_labels, no_nan, same_rows};
 use nnz_arrays::formats::DenseView;
 use nnz_step::model::Scores;
 
@@ -16,15 +16,7 @@ pub struct TopKAccuracy {
     pub k: usize,
 }
 
-impl Metric for TopKAccuracy {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn start(&self) -> Box<dyn Accumulator> {
-        SeenMean::start(*self)
-    }
-}
+by_mean!(TopKAccuracy);
 
 impl OfMean for TopKAccuracy {
     const NAME: &'static str = "top_k_accuracy";

@@ -190,10 +190,7 @@ fn repeat<T: Float>(out: &mut Dense<T>, x: DenseView<'_, T>, shape: Shape, over:
 
 /// The part of an element that each of its repetitions has.
 pub(in crate::kernels) fn share<T: Float>(target: usize, source: usize, mean: bool) -> T {
-    match mean {
-        true => T::of(source as f64 / target as f64),
-        false => T::one(),
-    }
+    if mean { T::of(source as f64 / target as f64) } else { T::one() }
 }
 
 /// The shape with the reduced axes put back as 1, unless they were kept.

@@ -31,7 +31,8 @@ pub fn dense_like<T: GpuFloat>(
     });
 }
 
-/// A row_sparse array repeated to a shape: its rows, repeated. Where other axes become rows, every row is stored if anything is.
+/// A row_sparse array repeated to a shape: its rows, repeated. Where other axes become rows, every
+/// row is stored if anything is.
 pub fn row_sparse_like<T: GpuFloat>(
     out: &mut RowSparse<T, Cuda>,
     x: RowSparseView<'_, T, Cuda>,

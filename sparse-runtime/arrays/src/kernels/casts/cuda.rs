@@ -1,7 +1,7 @@
 //! Casts on a GPU, and zeros.
 
-use crate::formats::cuda::ArrayArguments;
 use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};
+use crate::formats::cuda::ArrayArguments;
 use crate::formats::{Csr, CsrView, Dense, DenseView, RowIdsView, RowSparse, RowSparseView};
 use crate::kernels::cuda::csr_rows::{self, Source};
 use crate::kernels::cuda::row_lists::{self, Place, Stored as StoredRows, Values};

@@ -1,8 +1,6 @@
 //! What is compiled where there is no GPU, to see that it compiles.
 
-use super::{
-    LossFunction, ScalarFunction, csr_rows, loss, occurrences, row_lists,
-};
+use super::{LossFunction, ScalarFunction, csr_rows, loss, occurrences, row_lists};
 use crate::device::cuda::Unit;
 use crate::kernels::reduce::cuda::ReduceFunction;
 use crate::kernels::{

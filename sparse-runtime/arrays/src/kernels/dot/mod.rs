@@ -12,9 +12,10 @@
 //! | `row_sparse dense` | O(values stored · k) | the stored rows as a dense matrix; they are the rows of the result |
 //! | `dense dense` | O(m · n · k) | tiles of the result in registers |
 //!
-//! A row that a `row_sparse` operand does not store is zero. What is stored counts as it is: a stored zero times
-//! infinity is NaN, while what is not stored is no part of the sum. The order of each sum is that of
-//! the entries; a csr times one column is summed in eight sums that take turns, times up to 32 columns in two.
+//! A row that a `row_sparse` operand does not store is zero. What is stored counts as it is: a
+//! stored zero times infinity is NaN, while what is not stored is no part of the sum. The order of
+//! each sum is that of the entries; a csr times one column is summed in eight sums that take turns,
+//! times up to 32 columns in two.
 
 pub mod cpu;
 #[cfg(feature = "cuda")]

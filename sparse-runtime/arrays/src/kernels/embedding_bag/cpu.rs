@@ -15,9 +15,10 @@ pub fn csr_dense<T: Float, V: Factor<T>>(
     weighted: bool,
     context: &mut Context,
 ) {
-    match weighted && !mean {
-        true => dot::cpu::csr_dense(out, bags, table, false, context),
-        false => sums(out, bags, table, mean, weighted, &mut context.wide),
+    if weighted && !mean {
+        dot::cpu::csr_dense(out, bags, table, false, context)
+    } else {
+        sums(out, bags, table, mean, weighted, &mut context.wide)
     }
 }
 
@@ -30,9 +31,10 @@ pub fn csr_row_sparse<T: Float, V: Factor<T>>(
     weighted: bool,
     context: &mut Context,
 ) {
-    match weighted && !mean {
-        true => dot::cpu::csr_row_sparse(out, bags, table, context),
-        false => sums(out, bags, table, mean, weighted, &mut context.wide),
+    if weighted && !mean {
+        dot::cpu::csr_row_sparse(out, bags, table, context)
+    } else {
+        sums(out, bags, table, mean, weighted, &mut context.wide)
     }
 }
 
@@ -57,7 +59,8 @@ fn sums<T: Float, V: Factor<T>>(
     }
 }
 
-/// What each entry of a bag is multiplied by: 1, or one over the number of entries or the sum of their values.
+/// What each entry of a bag is multiplied by: 1, or one over the number of entries or the sum of
+/// their values.
 pub fn share<T: Float, V: Factor<T>>(
     bags: CsrView<'_, V>,
     bag: usize,

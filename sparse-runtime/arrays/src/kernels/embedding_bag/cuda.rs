@@ -66,17 +66,17 @@ pub fn gradient_csr_dense<T: GpuFloat, V: Factor<T>, O: Rows<T>>(
         occurrences.find(gpu, bags)?;
         let columns = occurrences.columns();
         let (sums, targets) = out.make_room(gpu, [bags.n_cols(), width].into(), columns)?;
-        match weighted {
-            true => sum_shares(gpu, sums, bags.values(), shares, occurrences, grad, targets),
-            false => {
-                let ones = CudaSlice::<Ones>::default();
-                sum_shares(gpu, sums, ones, shares, occurrences, grad, targets)
-            }
+        if weighted {
+            sum_shares(gpu, sums, bags.values(), shares, occurrences, grad, targets)
+        } else {
+            let ones = CudaSlice::<Ones>::default();
+            sum_shares(gpu, sums, ones, shares, occurrences, grad, targets)
         }
     });
 }
 
-/// What each entry of a bag is multiplied by, besides its value if that is asked for; nothing where that is 1.
+/// What each entry of a bag is multiplied by, besides its value if that is asked for; nothing where
+/// that is 1.
 pub fn find_shares<'s, T: GpuFloat, V: Stored>(
     gpu: &Gpu,
     shares: &'s mut CudaBuffer<f64>,

@@ -182,8 +182,8 @@ impl Parts<'_> {
         Ok(n_parts)
     }
 
-    /// Writes what wins in all parts, and among the zeros, to results, or to those of some rows of a
-    /// larger result.
+    /// Writes what wins in all parts, and among the zeros, to results, or to those of some rows of
+    /// a larger result.
     fn join<T: GpuFloat>(
         &self,
         n_parts: usize,

@@ -1,4 +1,5 @@
-//! Ids as rows with a single 1, on the CPU. An id that is not below the depth (only a model can compute one) gives a row of zeros.
+//! Ids as rows with a single 1, on the CPU. An id that is not below the depth (only a model can
+//! compute one) gives a row of zeros.
 
 use crate::formats::{ColumnId, Csr, Dense, IdsView, with_id_type};
 use crate::kernels::Context;

@@ -64,8 +64,8 @@ fn order(a: &(f64, usize), b: &(f64, usize), first: First) -> Ordering {
     values.then(a.1.cmp(&b.1))
 }
 
-/// Calls `write` for the first elements along the axis, everywhere in the other axes, with the index
-/// in the result, the value and the position along the axis.
+/// Calls `write` for the first elements along the axis, everywhere in the other axes, with the
+/// index in the result, the value and the position along the axis.
 fn ranked<T: Float>(
     x: DenseView<'_, T>,
     ranking: Ranking,

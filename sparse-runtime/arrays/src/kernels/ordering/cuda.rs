@@ -1,17 +1,17 @@
 //! Elements in order on a GPU.
 //!
-//! Tiles of 1024 elements are sorted by blocks, then runs are merged, in O(size · log² of the extent
-//! of the axis); of the first `k` only these go on from a merge to the next. Takes memory for a
-//! position of 8 bytes an element, where the extent is larger than a tile for two.
+//! Tiles of 1024 elements are sorted by blocks, then runs are merged, in O(size · log² of the
+//! extent of the axis); of the first `k` only these go on from a merge to the next. Takes memory
+//! for a position of 8 bytes an element, where the extent is larger than a tile for two.
 //!
 //! In the gradient, what goes to one place is added in its order; ids beyond the extent have no
 //! place. O(size of `grad` · bits of a position / 4 + size of the result), by a sort of the places.
 
-use crate::formats::cuda::ArrayArguments;
 use super::{First, Ranking};
 use crate::device::cuda::{
     Blocks, Cuda, CudaBuffer, CudaError, CudaSlice, Gpu, Launch, Unit, Word,
 };
+use crate::formats::cuda::ArrayArguments;
 use crate::formats::{Dense, DenseView, IdsView, Shape};
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::kernels::lookup::Lookup;
@@ -45,7 +45,8 @@ pub(in crate::kernels) fn positions_dense<T: GpuFloat>(
     in_order(out, x, ranking, context, |gpu| kernel::<T>(gpu, "write_positions"));
 }
 
-/// Ranks the elements, and launches what writes something of the first `k` of each line, given where they are.
+/// Ranks the elements, and launches what writes something of the first `k` of each line, given
+/// where they are.
 fn in_order<T: GpuFloat, E: Element>(
     out: &mut Dense<E, Cuda>,
     x: DenseView<'_, T, Cuda>,

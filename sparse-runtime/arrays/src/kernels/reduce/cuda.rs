@@ -328,7 +328,8 @@ fn combine(combine: Combine) -> &'static str {
     }
 }
 
-/// Some axes of an array: extents, and steps in its memory. Neighbours that one step goes through are one.
+/// Some axes of an array: extents, and steps in its memory. Neighbours that one step goes through
+/// are one.
 struct Axes {
     extents: [usize; MAX_RANK],
     steps: [usize; MAX_RANK],

@@ -1,7 +1,7 @@
 //! Reductions over axes: elements are mapped, combined, and the result finished, in `f64`.
 //!
-//! O(stored elements) and the size of the result. What is not stored is a zero: sums do not see it, products and extremes are
-//! combined with it once.
+//! O(stored elements) and the size of the result. What is not stored is a zero: sums do not see it,
+//! products and extremes are combined with it once.
 
 pub mod cpu;
 #[cfg(feature = "cuda")]

@@ -95,9 +95,10 @@ pub fn row_sparse_dense<T: Float>(
     let row_step = strides(like.shape(), x.shape())[0];
     // A row of x is summed to what is left of `like` without the axis of the rows.
     let row_shape = Shape::new(&x.shape()[1..]);
-    let like_row = match like.shape().rank() == x.shape().rank() {
-        true => Shape::new(&like.shape()[1..]),
-        false => *like.shape(),
+    let like_row = if like.shape().rank() == x.shape().rank() {
+        Shape::new(&like.shape()[1..])
+    } else {
+        *like.shape()
     };
     sum_to(out, *like.shape(), context, |sums| match x.indices() {
         RowIdsView::All => {

@@ -38,7 +38,8 @@ pub fn csr_ids<T: Float>(
 /// Entries are asked for so many rows of the list before they are copied.
 const ROWS_AHEAD: usize = 3;
 
-/// Copies rows that ascend and are there, each to its place; the other rows are empty. Those that follow each other are copied as one.
+/// Copies rows that ascend and are there, each to its place; the other rows are empty. Those that
+/// follow each other are copied as one.
 fn copy_rows<T: Float, I: ColumnId, N: Id>(
     out: &mut Csr<T>,
     x: CsrView<'_, T>,
@@ -95,7 +96,8 @@ pub fn row_sparse_ids<T: Float>(
     });
 }
 
-/// Calls `visit` with the rows of a list that there are, each once, ascending. O(length of the list).
+/// Calls `visit` with the rows of a list that there are, each once, ascending. O(length of the
+/// list).
 #[inline(always)]
 fn each_row(n_rows: usize, list: IdsView<'_>, set: &mut IndexSet, visit: impl FnMut(usize)) {
     with_ids!(IdsView, list, |list| match in_order(list.values(), n_rows) {
@@ -104,7 +106,8 @@ fn each_row(n_rows: usize, list: IdsView<'_>, set: &mut IndexSet, visit: impl Fn
     });
 }
 
-/// The rows of a list that there are, where it ascends: what most lists do that are the rows of another array, or those of a batch.
+/// The rows of a list that there are, where it ascends: what most lists do that are the rows of
+/// another array, or those of a batch.
 fn in_order<N: Id>(list: &[N], n_rows: usize) -> Option<&[N]> {
     let is_sorted = list.is_sorted_by(|row, next| row < next);
     // Negative ones come first.

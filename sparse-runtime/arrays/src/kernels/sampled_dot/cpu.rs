@@ -26,7 +26,8 @@ pub fn dense_dense_csr<T: Float>(
     });
 }
 
-/// Of a dense matrix and a row_sparse one that is read transposed; a row that is not stored is zero.
+/// Of a dense matrix and a row_sparse one that is read transposed; a row that is not stored is
+/// zero.
 pub fn dense_row_sparse_transposed_csr<T: Float>(
     out: &mut Csr<T>,
     lhs: DenseView<'_, T>,
@@ -119,9 +120,10 @@ struct Strided<'a, T> {
 impl<'a, T: Float> Strided<'a, T> {
     fn new(array: DenseView<'a, T>, by_columns: bool) -> Self {
         let (values, width) = (array.values(), array.shape().row_size());
-        match by_columns {
-            false => Strided { values, row_step: width, step: 1 },
-            true => Strided { values, row_step: 1, step: width },
+        if by_columns {
+            Strided { values, row_step: 1, step: width }
+        } else {
+            Strided { values, row_step: width, step: 1 }
         }
     }
 

@@ -19,7 +19,8 @@ pub fn dense_dense_csr<T: GpuFloat>(
     dot::cuda::at_pattern(out, (lhs, transpose_lhs), rhs, like, context);
 }
 
-/// Of a dense matrix and a row_sparse one that is read transposed; a row that is not stored is zero.
+/// Of a dense matrix and a row_sparse one that is read transposed; a row that is not stored is
+/// zero.
 pub fn dense_row_sparse_transposed_csr<T: GpuFloat>(
     out: &mut Csr<T, Cuda>,
     lhs: DenseView<'_, T, Cuda>,

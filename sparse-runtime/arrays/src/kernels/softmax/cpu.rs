@@ -24,8 +24,8 @@ pub fn log_softmax_dense<T: Float>(
     along(out, axis, context, log_row, log_row);
 }
 
-/// The logarithm of the sum of the exponentials of each row; the largest element is taken out of the
-/// sum, so that the largest term is 1. `-inf` for a row without elements.
+/// The logarithm of the sum of the exponentials of each row; the largest element is taken out of
+/// the sum, so that the largest term is 1. `-inf` for a row without elements.
 pub fn logsumexp_dense<T: Float>(out: &mut Dense<T>, x: DenseView<'_, T>, _context: &mut Context) {
     out.reset_for_overwrite([x.shape().n_rows()]);
     for (out, row) in out.values_mut().iter_mut().zip(rows(x)) {
@@ -61,8 +61,8 @@ pub fn gradient_dense_dense<T: Float>(
     }
 }
 
-/// Replaces the elements along an axis, everywhere in the other axes, by a function of them, which is
-/// given for elements that lie side by side and for those that do not.
+/// Replaces the elements along an axis, everywhere in the other axes, by a function of them, which
+/// is given for elements that lie side by side and for those that do not.
 fn along<T: Float>(
     x: &mut Dense<T>,
     axis: i64,

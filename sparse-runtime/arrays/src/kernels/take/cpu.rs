@@ -1,5 +1,5 @@
-//! Elements by their positions on the CPU. An id beyond the extent (only a model can compute one) gives
-//! NaN, of a csr nothing.
+//! Elements by their positions on the CPU. An id beyond the extent (only a model can compute one)
+//! gives NaN, of a csr nothing.
 
 use crate::formats::{
     ColumnId, ColumnIdsView, Csr, CsrView, Dense, DenseView, IdsView, MAX_RANK, RowSparse,
@@ -86,7 +86,8 @@ pub fn embedding_ids_row_sparse<T: Float>(
     row_sparse_ids_by_rows(out, weight, ids, 0, false, false, context);
 }
 
-/// The gradient along the rows: those taken are stored. Ids beyond the extent have no place to add to.
+/// The gradient along the rows: those taken are stored. Ids beyond the extent have no place to add
+/// to.
 pub fn gradient_dense_ids_like_by_rows<T: Float>(
     out: &mut RowSparse<T>,
     grad: DenseView<'_, T>,

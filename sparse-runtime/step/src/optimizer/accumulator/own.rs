@@ -1,7 +1,7 @@
 //! Sums of entries that are found in vectors.
 
 use super::{MOST_ROWS, RowAccumulator};
-use nnz_arrays::kernels::own_entries::{OwnEntries, Target, numbers_of, places_of};
+use nnz_arrays::kernels::column_entries::{ColumnEntries, Target, numbers_of, places_of};
 use nnz_device::prefetch::prefetch_at;
 use sparse_core::element::{Float, Stored};
 use std::arch::x86_64::*;
@@ -16,7 +16,10 @@ impl RowAccumulator {
     /// # Safety
     ///
     /// The columns are below `n_rows`.
-    pub(crate) unsafe fn add_own<V: Stored, A: Float>(&mut self, own: &OwnEntries<'_, '_, V, A>) {
+    pub(crate) unsafe fn add_own<V: Stored, A: Float>(
+        &mut self,
+        own: &ColumnEntries<'_, '_, V, A>,
+    ) {
         assert_eq!(self.row_size, 1, "sums of one element");
         let Some(any) = own.any_column() else { return };
         // What is masked is added to the first sum, so that there is to be one: 0, as a new one is.
@@ -154,7 +157,7 @@ impl Drop for Sums<'_> {
 mod tests {
     use super::*;
     use nnz_arrays::formats::Csr;
-    use nnz_arrays::kernels::own_entries::are_added;
+    use nnz_arrays::kernels::column_entries::are_added;
 
     #[test]
     fn sums_are_those_of_entries_one_by_one() {
@@ -163,7 +166,7 @@ mod tests {
         let entries = |row: usize| columns(row).map(move |column| (column, (row + column) as f32));
         let x = Csr::<f32>::from_rows(N_COLS, (0..60).map(entries)).unwrap();
         let factors: Vec<f32> = (0..60).map(|row| [0.1, -3.0, 0.0, -0.0][row % 4]).collect();
-        let Some(all) = OwnEntries::of(x.view(), &factors) else {
+        let Some(all) = ColumnEntries::of(x.view(), &factors) else {
             assert!(!are_added(), "f32 and u32");
             return;
         };

@@ -3,7 +3,7 @@
 use crate::formats::{
     ColumnId, ColumnIdsView, Csr, CsrBuffers, CsrView, RowSparse, RowSparseView, with_id_type,
 };
-use crate::kernels::{Context, Parallel, ahead, parallel};
+use crate::kernels::{Context, Parallel, entry_prefetch, parallel};
 use nnz_device::huge_pages::reserve_large;
 use nnz_device::thread_pool::{self, MAX_PARTS};
 use sparse_core::element::{Float, Stored};
@@ -41,7 +41,7 @@ impl Columns for &[u32] {
     fn ask_for_row<V: Stored>(self, matrix: CsrView<'_, V>, row: usize) {
         /// Two matrices are read, and a third is written.
         const ENTRIES_AHEAD: usize = 128;
-        ahead::ask_for_row(matrix, self, row, ENTRIES_AHEAD);
+        entry_prefetch::prefetch_row(matrix, self, row, ENTRIES_AHEAD);
     }
 }
 

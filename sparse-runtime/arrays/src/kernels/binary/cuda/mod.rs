@@ -1,4 +1,5 @@
-//! Element-wise functions of two operands on a GPU: of dense arrays, with broadcasting, and of an array and a number.
+//! Element-wise functions of two operands on a GPU: of dense arrays, with broadcasting, and of an
+//! array and a number.
 
 mod sparse;
 

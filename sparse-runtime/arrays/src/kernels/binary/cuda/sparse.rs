@@ -1,6 +1,7 @@
 //! Element-wise functions of two operands on a GPU, of which one or both are sparse.
 //!
-//! A sparse operand is read as if repeated: its elements are looked up, in O(log entries of a row) or O(log rows).
+//! A sparse operand is read as if repeated: its elements are looked up, in O(log entries of a row)
+//! or O(log rows).
 
 use super::THREADS;
 use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};
@@ -139,7 +140,8 @@ pub fn csr_dense<T: GpuFloat>(
     });
 }
 
-/// The rows that a row_sparse array stores, and a dense array there. Where rows are repeated, all of the result's are stored, or none.
+/// The rows that a row_sparse array stores, and a dense array there. Where rows are repeated, all
+/// of the result's are stored, or none.
 pub fn row_sparse_dense<T: GpuFloat>(
     out: &mut RowSparse<T, Cuda>,
     sparse: RowSparseView<'_, T, Cuda>,

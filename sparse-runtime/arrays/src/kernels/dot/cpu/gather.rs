@@ -3,7 +3,7 @@
 use super::gemm::Matrix;
 use crate::formats::{ColumnId, CsrView, RowSparseView};
 use crate::kernels::parallel::split_rows;
-use crate::kernels::{Parallel, ahead};
+use crate::kernels::{Parallel, entry_prefetch};
 use crate::with_column_ids;
 use nnz_device::prefetch::{begin_lines, prefetch_known_at};
 use nnz_device::simd::{Lanes, Loop, Plain, is_u32, widest};
@@ -107,13 +107,13 @@ unsafe fn gathered<T: Float, V: Factor<T>>(
     let bounds = lhs.starts().iter().zip(lhs.ends());
     for (row, (out, (&start, &end))) in out.iter_mut().zip(bounds).enumerate() {
         let (mut at, end) = (start as usize, end as usize);
-        let distance = ahead::distance_or(lhs, row, ahead::FAR);
+        let distance = entry_prefetch::distance_or(lhs, row, entry_prefetch::ENTRIES_FAR_AHEAD);
         let mut sums = _mm256_setzero_ps();
         // SAFETY: what is read lies between the bounds of a row, or is masked; columns are below
         // the length of `rhs`.
         unsafe {
             while at + 8 <= end {
-                ahead::ask(ids, lhs.values(), at.wrapping_add(distance));
+                entry_prefetch::prefetch_entry(ids, lhs.values(), at.wrapping_add(distance));
                 let columns = _mm256_loadu_si256(ids.as_ptr().add(at).cast());
                 let mut y = _mm256_i32gather_ps::<4>(rhs.as_ptr(), columns);
                 if !V::IS_UNIT {
@@ -192,7 +192,7 @@ where
             let middle = start + before / WAYS * WAYS;
             let distance = if is_there { (next + rows_ahead).wrapping_sub(end) } else { 0 };
             let runs = [(start..middle, rows_ahead), (middle..end, distance)];
-            let entries_ahead = ahead::distance(lhs, row);
+            let entries_ahead = entry_prefetch::distance(lhs, row);
             let panel = Panel { ids, values: lhs.values(), rhs, width, entries_ahead, runs };
             let mut column = 0;
             // SAFETY: a panel ends where the row does; rows of `rhs` and bounds of entries were
@@ -244,7 +244,11 @@ impl<T: Float, V: Factor<T>, I: ColumnId> Panel<'_, T, V, I> {
             for (entries, distance) in &self.runs {
                 let mut at = entries.start;
                 while at + WAYS <= entries.end {
-                    ahead::ask(self.ids, self.values, at.wrapping_add(self.entries_ahead));
+                    entry_prefetch::prefetch_entry(
+                        self.ids,
+                        self.values,
+                        at.wrapping_add(self.entries_ahead),
+                    );
                     for (way, sums) in sums.iter_mut().enumerate() {
                         self.term::<L, N, ALL>(sums, at + way, *distance, column);
                     }

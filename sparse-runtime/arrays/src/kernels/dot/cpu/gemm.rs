@@ -1,4 +1,5 @@
-//! Dense by dense, without packing: operands of models are small or thin, and a product must not allocate.
+//! Dense by dense, without packing: operands of models are small or thin, and a product must not
+//! allocate.
 
 use crate::formats::{DenseView, RowSparseView};
 use crate::kernels::context::round;
@@ -20,11 +21,10 @@ impl<'a, T: Float> Matrix<'a, T> {
     pub(super) fn new(array: DenseView<'a, T>, transposed: bool) -> Self {
         let (n_rows, n_cols) = (array.shape().n_rows(), array.shape().row_size());
         let values = array.values();
-        match transposed {
-            false => Matrix { values, n_rows, n_cols, row_step: n_cols, column_step: 1 },
-            true => {
-                Matrix { values, n_rows: n_cols, n_cols: n_rows, row_step: 1, column_step: n_cols }
-            }
+        if transposed {
+            Matrix { values, n_rows: n_cols, n_cols: n_rows, row_step: 1, column_step: n_cols }
+        } else {
+            Matrix { values, n_rows, n_cols, row_step: n_cols, column_step: 1 }
         }
     }
 
@@ -199,11 +199,11 @@ fn tile<const R: usize, const C: usize, T: Float>(
 /// The inner product.
 #[inline(always)]
 fn product<T: Float>(x: &[T], y: &[T]) -> T {
-    const TOGETHER: usize = 8 * TERMS;
-    if x.len() <= TOGETHER {
+    const TERMS_PER_PIECE: usize = 8 * TERMS;
+    if x.len() <= TERMS_PER_PIECE {
         return T::narrow(in_lanes(x, y));
     }
-    let pieces = x.chunks(TOGETHER).zip(y.chunks(TOGETHER));
+    let pieces = x.chunks(TERMS_PER_PIECE).zip(y.chunks(TERMS_PER_PIECE));
     T::of(pieces.map(|(x, y)| in_lanes(x, y).as_f64()).sum())
 }
 

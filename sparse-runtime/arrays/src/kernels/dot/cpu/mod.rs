@@ -129,7 +129,8 @@ pub fn csr_row_sparse<T: Float, V: Factor<T>>(
     }
 }
 
-/// Csr, transposed, by row_sparse: the rows are the columns that occur in rows that the right side stores.
+/// Csr, transposed, by row_sparse: the rows are the columns that occur in rows that the right side
+/// stores.
 pub fn csr_transposed_row_sparse<T: Float, V: Factor<T>>(
     out: &mut RowSparse<T>,
     lhs: CsrView<'_, V>,

@@ -1,4 +1,5 @@
-//! Products with an array of which only some rows are stored: the others are zero, and take no part.
+//! Products with an array of which only some rows are stored: the others are zero, and take no
+//! part.
 
 use super::gather::{add_scaled_wide, entries};
 use super::gemm::{self, Matrix};

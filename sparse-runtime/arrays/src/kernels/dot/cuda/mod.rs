@@ -1,8 +1,8 @@
 //! Matrix products on a GPU.
 //!
-//! Of a csr the entries are read once for each tile of 256 columns of the
-//! result. The order of a sum is that of the entries, but for a product with one column, which is summed by the lanes of a group, and
-//! then over them.
+//! Of a csr the entries are read once for each tile of 256 columns of the result. The order of a
+//! sum is that of the entries, but for a product with one column, which is summed by the lanes of a
+//! group, and then over them.
 
 mod stored;
 
@@ -61,7 +61,8 @@ pub fn dense_dense<T: GpuFloat>(
     });
 }
 
-/// Which columns of the left side, rows of the right one, and columns of the result a product is of, where they are not the first ones.
+/// Which columns of the left side, rows of the right one, and columns of the result a product is
+/// of, where they are not the first ones.
 #[derive(Clone, Copy, Default)]
 struct Lists<'a> {
     of_left: CudaSlice<'a, u64>,
@@ -165,8 +166,8 @@ fn by_stored_rows<T: GpuFloat, V: Factor<T>>(
     });
 }
 
-/// Where the elements of a result lie in memory: steps from row to row and from column to column, and which columns they are if not the
-/// first ones.
+/// Where the elements of a result lie in memory: steps from row to row and from column to column,
+/// and which columns they are if not the first ones.
 #[derive(Clone, Copy)]
 struct Target<'a> {
     columns: CudaSlice<'a, u64>,
@@ -174,7 +175,8 @@ struct Target<'a> {
     column_step: usize,
 }
 
-/// Writes the product of a csr and rows of a matrix, of which those of these numbers are stored, or, without numbers, so many.
+/// Writes the product of a csr and rows of a matrix, of which those of these numbers are stored,
+/// or, without numbers, so many.
 fn sum_stored_rows<T: GpuFloat, V: Factor<T>>(
     gpu: &Gpu,
     out: CudaSlice<'_, T>,
@@ -194,7 +196,8 @@ fn sum_stored_rows<T: GpuFloat, V: Factor<T>>(
     unsafe { launch.launch(groups.blocks(n_rows, n_cols)) }
 }
 
-/// Csr, transposed, by dense: of the rows of the result those are made that are columns which occur.
+/// Csr, transposed, by dense: of the rows of the result those are made that are columns which
+/// occur.
 pub fn csr_transposed_dense<T: GpuFloat, V: Factor<T>, O: Rows<T>>(
     out: &mut O,
     lhs: CsrView<'_, V, Cuda>,
@@ -228,8 +231,9 @@ impl<'a, V: Stored> Factors<'a, V> {
     }
 }
 
-/// Writes sums of rows of a right side, one for each column that occurs in a csr of these values, or of none but ones, multiplied by the shares
-/// of its rows: a row of the result each, those of the numbers of `targets`, or, without, one after the other.
+/// Writes sums of rows of a right side, one for each column that occurs in a csr of these values,
+/// or of none but ones, multiplied by the shares of its rows: a row of the result each, those of
+/// the numbers of `targets`, or, without, one after the other.
 pub(in crate::kernels) fn sum_shares<T: GpuFloat, V: Factor<T>>(
     gpu: &Gpu,
     out: CudaSlice<'_, T>,
@@ -243,8 +247,9 @@ pub(in crate::kernels) fn sum_shares<T: GpuFloat, V: Factor<T>>(
     sum_columns(gpu, out, factors, occurrences, right, [right.n_cols, 1], targets)
 }
 
-/// Writes sums of rows of a matrix, one for each column that occurs in a csr of these values, where the steps say: a row of the result each,
-/// those of the numbers of `targets`, or, without, one after the other.
+/// Writes sums of rows of a matrix, one for each column that occurs in a csr of these values, where
+/// the steps say: a row of the result each, those of the numbers of `targets`, or, without, one
+/// after the other.
 fn sum_columns<T: GpuFloat, V: Factor<T>>(
     gpu: &Gpu,
     out: CudaSlice<'_, T>,
@@ -349,11 +354,10 @@ impl<'a, T: GpuFloat> Matrix<'a, T> {
 
     fn of(shape: &Shape, values: CudaSlice<'a, T>, transposed: bool) -> Self {
         let (n_rows, n_cols) = (shape.n_rows(), shape.row_size());
-        match transposed {
-            false => Matrix { values, n_rows, n_cols, row_step: n_cols, column_step: 1 },
-            true => {
-                Matrix { values, n_rows: n_cols, n_cols: n_rows, row_step: 1, column_step: n_cols }
-            }
+        if transposed {
+            Matrix { values, n_rows: n_cols, n_cols: n_rows, row_step: 1, column_step: n_cols }
+        } else {
+            Matrix { values, n_rows, n_cols, row_step: n_cols, column_step: 1 }
         }
     }
 
@@ -372,8 +376,8 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// As many lanes as there are columns, then as many columns a lane as that leaves; both powers of two, so that there are few
-    /// kernels to compile.
+    /// As many lanes as there are columns, then as many columns a lane as that leaves; both powers
+    /// of two, so that there are few kernels to compile.
     pub fn for_columns(n_cols: usize) -> Self {
         let lanes = n_cols.next_power_of_two().min(32);
         Groups { lanes, steps: n_cols.div_ceil(lanes).next_power_of_two().clamp(1, MOST_STEPS) }

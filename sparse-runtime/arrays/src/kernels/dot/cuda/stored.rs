@@ -1,5 +1,5 @@
-//! Products on a GPU with an array of which only some rows are stored, the others being zero and taking no part, and those whose result is
-//! sparse or lies the other way.
+//! Products on a GPU with an array of which only some rows are stored, the others being zero and
+//! taking no part, and those whose result is sparse or lies the other way.
 
 use super::{
     Factors, Groups, Lists, Matrix, THREADS, Target, multiply, sum_columns, sum_stored_rows, unit,
@@ -67,7 +67,8 @@ pub fn csr_row_sparse_transposed<T: GpuFloat, V: Factor<T>>(
     });
 }
 
-/// Csr, transposed, by row_sparse: of the rows of the result those are made that are columns which occur in rows that the right side stores.
+/// Csr, transposed, by row_sparse: of the rows of the result those are made that are columns which
+/// occur in rows that the right side stores.
 pub fn csr_transposed_row_sparse<T: GpuFloat, V: Factor<T>, O: Rows<T>>(
     out: &mut O,
     lhs: CsrView<'_, V, Cuda>,
@@ -92,8 +93,8 @@ pub fn csr_transposed_row_sparse<T: GpuFloat, V: Factor<T>, O: Rows<T>>(
 )]
 #[allow(private_bounds, reason = "what a failed kernel leaves is the library's business")]
 pub trait ProductOfColumns<T: GpuFloat>: Destination {
-    /// Takes the extents of a product and the columns that occur. Gives its memory, the steps there from column to column and from row to
-    /// row, and which columns they are if not the first ones.
+    /// Takes the extents of a product and the columns that occur. Gives its memory, the steps there
+    /// from column to column and from row to row, and which columns they are if not the first ones.
     #[doc(hidden)]
     #[allow(clippy::type_complexity, reason = "said above")]
     fn make_columns<'o>(
@@ -245,7 +246,8 @@ pub fn row_sparse_transposed_row_sparse<'a, T: GpuFloat>(
     });
 }
 
-/// The products of the elements of a column and those of a row, at `columns` of a width if not at the first ones.
+/// The products of the elements of a column and those of a row, at `columns` of a width if not at
+/// the first ones.
 pub(in crate::kernels) fn outer<T: GpuFloat>(
     gpu: &Gpu,
     out: CudaSlice<'_, T>,
@@ -261,7 +263,8 @@ pub(in crate::kernels) fn outer<T: GpuFloat>(
     multiply(gpu, out, left, right, lists, &mut Default::default())
 }
 
-/// The product of a dense matrix and rows of another at the entries of a csr, by the rows that are its columns.
+/// The product of a dense matrix and rows of another at the entries of a csr, by the rows that are
+/// its columns.
 pub(in crate::kernels) fn at_pattern<T: GpuFloat>(
     out: &mut Csr<T, Cuda>,
     (lhs, transpose_lhs): (DenseView<'_, T, Cuda>, bool),

@@ -1,4 +1,5 @@
-//! The second-order term of dense rows, and its gradients, on a GPU. Every element is an entry, a 0 too.
+//! The second-order term of dense rows, and its gradients, on a GPU. Every element is an entry, a 0
+//! too.
 
 use super::THREADS;
 use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};

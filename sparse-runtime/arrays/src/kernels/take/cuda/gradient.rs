@@ -1,5 +1,5 @@
-//! The gradient of `take` on a GPU. What arrives at equal ids is added in their order. Ids beyond the
-//! extent have no place to add to.
+//! The gradient of `take` on a GPU. What arrives at equal ids is added in their order. Ids beyond
+//! the extent have no place to add to.
 //!
 //! O(ids · bits of a position / 4 + size of `grad`), by a sort of the ids.
 

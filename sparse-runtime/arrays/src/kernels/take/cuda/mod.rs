@@ -88,7 +88,8 @@ pub fn embedding_ids_row_sparse<T: GpuFloat>(
     row_sparse_ids_by_rows(out, weight, ids, 0, false, false, context);
 }
 
-/// Writes what is at the positions: an element of `out` for each element before the axis, each id, and each element after the axis.
+/// Writes what is at the positions: an element of `out` for each element before the axis, each id,
+/// and each element after the axis.
 pub(in crate::kernels) fn gather<T: GpuFloat>(
     gpu: &Gpu,
     out: CudaSlice<'_, T>,

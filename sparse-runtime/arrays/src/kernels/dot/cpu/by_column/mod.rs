@@ -1,18 +1,19 @@
-//! csrᵀ · dense with a row of sums for every column, where columns are not more than entries. Which of them occur shows in the
-//! sums, so that nothing is noted entry by entry: a sum begins at -0, no term is -0, and so a sum is -0 until something is added.
+//! csrᵀ · dense with a row of sums for every column, where columns are not more than entries. Which
+//! of them occur shows in the sums, so that nothing is noted entry by entry: a sum begins at -0, no
+//! term is -0, and so a sum is -0 until something is added.
 
-mod in_halves;
-mod in_parts;
+mod parallel;
+mod row_halves;
 
-use self::in_parts::in_parts;
+use self::parallel::each_range;
 use super::gemm::Matrix;
 use super::scatter;
 use crate::formats::CsrView;
 use crate::kernels::Parallel;
-use crate::kernels::index_set::for_each_bit;
 #[cfg(target_arch = "x86_64")]
-use crate::kernels::own_entries::{OwnEntries, are_added};
-use crate::kernels::parallel;
+use crate::kernels::column_entries::{ColumnEntries, are_added};
+use crate::kernels::index_set::for_each_bit;
+use crate::kernels::parallel::column_ranges;
 use crate::kernels::value::ValueOf;
 use nnz_device::huge_pages::reserve_large;
 use nnz_device::prefetch::LINE;
@@ -45,7 +46,7 @@ pub(super) fn product<T: Float, V: ValueOf<T>>(
     wide: &mut Vec<f32>,
 ) {
     let (n_cols, width) = (lhs.n_cols(), rhs.n_cols);
-    let halves = in_halves::fits(lhs, width);
+    let halves = row_halves::fits(lhs, width);
     let parts = match width {
         1 if !halves && !divides_rows() => 1,
         // As long on two threads as on one.
@@ -63,10 +64,10 @@ pub(super) fn product<T: Float, V: ValueOf<T>>(
     let found = T::in_accumulator(values, wide, |sums| {
         let lead = sums.as_ptr().align_offset(LINE).min(slack);
         if halves {
-            return in_halves::product(room, sums, lead, lhs, rhs, parts);
+            return row_halves::product(room, sums, lead, lhs, rhs, parts);
         }
-        let ranges = parallel::column_ranges(lhs, parts);
-        in_parts(room, sums, lead, width, ranges, &|ids, sums, lead, columns| {
+        let ranges = column_ranges(lhs, parts);
+        each_range(room, sums, lead, width, ranges, &|ids, sums, lead, columns| {
             some_columns(ids, sums, lead, lhs, rhs, columns)
         })
     });
@@ -75,9 +76,10 @@ pub(super) fn product<T: Float, V: ValueOf<T>>(
     values.truncate(found * width);
 }
 
-/// Whether threads that have some columns each, and so a few entries of each row, win anything where an entry is a single addition. Both read all
-/// rows, and how many entries are theirs is guessed wrong once a row unless a mask says it: without one, two threads took longer than one on AMD's
-/// processors.
+/// Whether threads that have some columns each, and so a few entries of each row, win anything
+/// where an entry is a single addition. Both read all rows, and how many entries are theirs is
+/// guessed wrong once a row unless a mask says it: without one, two threads took longer than one on
+/// AMD's processors.
 fn divides_rows() -> bool {
     #[cfg(target_arch = "x86_64")]
     return cfg!(test) || are_added();
@@ -102,8 +104,9 @@ fn fill<T: Float>(values: &mut Vec<T>, len: usize, element: T, parts: usize) {
     unsafe { values.set_len(len) };
 }
 
-/// Writes the same element to each place, by the processor's instruction for that. What it has written, AMD's processors keep in a cache while
-/// the data go by; of what single stores have written, after another table was at work, they keep less.
+/// Writes the same element to each place, by the processor's instruction for that. What it has
+/// written, AMD's processors keep in a cache while the data go by; of what single stores have
+/// written, after another table was at work, they keep less.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 fn repeat<T: Float>(room: &mut [MaybeUninit<T>], element: T) {
     /// The instruction takes its time to begin.
@@ -141,8 +144,8 @@ fn repeat<T: Float>(room: &mut [MaybeUninit<T>], element: T) {
     room.fill(MaybeUninit::new(element));
 }
 
-/// Sums the rows of some columns, of which the first is `lead` elements behind the front; moves those that occur to the front, and
-/// says how many. Their columns are written to `ids`.
+/// Sums the rows of some columns, of which the first is `lead` elements behind the front; moves
+/// those that occur to the front, and says how many. Their columns are written to `ids`.
 fn some_columns<T: Float, V: ValueOf<T>>(
     ids: &mut [MaybeUninit<u64>],
     sums: &mut [T::Accumulator],
@@ -179,8 +182,9 @@ fn add<T: Float, V: ValueOf<T>>(
     }
 }
 
-/// Moves the rows of sums that occur to the front, and says how many. There is a row for each of `ids`, which become their columns; the first lies
-/// `lead` elements behind the front and is of column `first`.
+/// Moves the rows of sums that occur to the front, and says how many. There is a row for each of
+/// `ids`, which become their columns; the first lies `lead` elements behind the front and is of
+/// column `first`.
 fn occurring<A: Float>(
     ids: &mut [MaybeUninit<u64>],
     sums: &mut [A],
@@ -223,7 +227,7 @@ unsafe fn add_own<T: Float, V: ValueOf<T>>(
         return false;
     }
     // A right side of one column is its elements, one behind the other.
-    let own = OwnEntries::of(lhs, rhs.values);
+    let own = ColumnEntries::of(lhs, rhs.values);
     match (own, same_type_mut(sums)) {
         (Some(own), Some(sums)) => {
             let own = own.in_columns(columns);
@@ -358,7 +362,8 @@ fn is_sum<A: Float>(sum: A) -> bool {
     }
 }
 
-/// Copies a row to where it may overlap with itself, but not behind. For a row of a few vectors, which are not worth a call of `memmove`.
+/// Copies a row to where it may overlap with itself, but not behind. For a row of a few vectors,
+/// which are not worth a call of `memmove`.
 ///
 /// # Safety
 ///
@@ -387,7 +392,7 @@ mod tests {
     use crate::kernels::dot::cpu::csr_transposed_dense;
 
     #[test]
-    fn vectors_are_filled_in_parts() {
+    fn vectors_are_filled_by_ranges_of_columns() {
         let (mut singles, mut doubles) = (vec![7.0; 3], vec![7.0; 3]);
         // The longest are filled by the instruction that repeats.
         let cases = [(0, 2), (1, 4), (100, 1), (101, 4), (5, MAX_PARTS), (20_001, 1), (90_001, 2)];

@@ -3,7 +3,7 @@
 use super::panels::{Elements, InPanels, in_panels};
 use super::{Place, Scatter};
 use crate::formats::ColumnId;
-use crate::kernels::ahead;
+use crate::kernels::entry_prefetch;
 use crate::kernels::value::ValueOf;
 use nnz_device::prefetch::{BOUNDS_AHEAD, LINE, begin_lines};
 use nnz_device::simd::{Lanes, Loop, is_accumulator, same_type};
@@ -35,7 +35,7 @@ where
                 if const { is_accumulator::<T>() }
                     && let Some(x) = rhs.row(row).and_then(same_type::<T, T::Accumulator>)
                 {
-                    let entries_ahead = ahead::distance(lhs, row);
+                    let entries_ahead = entry_prefetch::distance(lhs, row);
                     let (ids, values) = (scatter.ids, lhs.values());
                     let row = Row::<T, _, _, NEVER_MINUS_ZERO> {
                         sums,
@@ -56,7 +56,8 @@ where
     }
 }
 
-/// The entries of a row, each of which adds value · x to the sums of its column: these are there, and so is what is asked for.
+/// The entries of a row, each of which adds value · x to the sums of its column: these are there,
+/// and so is what is asked for.
 struct Row<'a, T: Float, V, I, const NEVER_MINUS_ZERO: bool> {
     sums: *mut T::Accumulator,
     x: &'a [T::Accumulator],
@@ -95,7 +96,11 @@ where
             for &(ref run, distance) in &self.runs {
                 for at in run.clone() {
                     let later = self.ids.get_unchecked(at.wrapping_add(distance)).at();
-                    ahead::ask(self.ids, self.values, at.wrapping_add(self.entries_ahead));
+                    entry_prefetch::prefetch_entry(
+                        self.ids,
+                        self.values,
+                        at.wrapping_add(self.entries_ahead),
+                    );
                     Elements::<L, N>::ask(sums.wrapping_add(later * width), begin_lines);
                     let sums = sums.add(self.ids.get_unchecked(at).at() * width);
                     let value = self.values.get_unchecked(at).number().widen();
@@ -113,8 +118,9 @@ where
     I: ColumnId,
     P: Place,
 {
-    /// The entries of a row in two runs, with how far ahead of each memory is asked for, which is that of an entry as well: the first run asks for
-    /// entries of the same row, the second for those of the next one.
+    /// The entries of a row in two runs, with how far ahead of each memory is asked for, which is
+    /// that of an entry as well: the first run asks for entries of the same row, the second for
+    /// those of the next one.
     #[inline(always)]
     fn runs(&self, row: usize) -> [(Range<usize>, usize); 2] {
         // Further where the sums of a column are one line of the cache, of which it holds more.
@@ -132,7 +138,8 @@ where
         [(start..middle, ahead), (middle..end, distance)]
     }
 
-    /// Adds an entry of a row of the right side that does not lie in one piece, or is of elements that are not those of sums.
+    /// Adds an entry of a row of the right side that does not lie in one piece, or is of elements
+    /// that are not those of sums.
     ///
     /// # Safety
     ///
@@ -189,7 +196,7 @@ where
         let Single(mut scatter) = self;
         let (sums, lhs, rhs) = (scatter.origin(), scatter.lhs, scatter.rhs);
         for (row, (&start, &end)) in lhs.starts().iter().zip(lhs.ends()).enumerate() {
-            let distance = ahead::distance_or(lhs, row, ahead::FAR);
+            let distance = entry_prefetch::distance_or(lhs, row, entry_prefetch::ENTRIES_FAR_AHEAD);
             rhs.ask(row + BOUNDS_AHEAD);
             let run = start as usize..end as usize;
             // SAFETY: the entries are those of a csr; `out` has the places, and the processor the
@@ -212,12 +219,14 @@ where
         if NEVER_MINUS_ZERO { term + T::zero().widen() } else { term }
     }
 
-    /// Entries that follow each other: a vector of their terms, which waits for no sum, and then each to its place. Places are not
-    /// asked for ahead, since nothing here waits for them but their own sums.
+    /// Entries that follow each other: a vector of their terms, which waits for no sum, and then
+    /// each to its place. Places are not asked for ahead, since nothing here waits for them but
+    /// their own sums.
     ///
     /// # Safety
     ///
-    /// The processor has the instructions of `L`, these are entries, and `out`, whose row of place 0 would be at `sums`, has their places.
+    /// The processor has the instructions of `L`, these are entries, and `out`, whose row of place
+    /// 0 would be at `sums`, has their places.
     #[inline(always)]
     unsafe fn add_run<L: Lanes<T::Accumulator>>(
         &self,
@@ -233,7 +242,7 @@ where
             if let Some(values) = same_type::<V, T::Accumulator>(self.lhs.values()) {
                 let (factor, mut terms) = (L::splat(x.widen()), [T::zero().widen(); MOST_LANES]);
                 while at + L::COUNT <= run.end {
-                    ahead::ask(self.ids, values, at.wrapping_add(distance));
+                    entry_prefetch::prefetch_entry(self.ids, values, at.wrapping_add(distance));
                     let mut products = L::load(values.as_ptr().add(at)).multiply(factor);
                     if NEVER_MINUS_ZERO {
                         products = products.add(L::zero());
@@ -248,7 +257,11 @@ where
                 let (eights, _) =
                     self.lhs.values().get_unchecked(run.clone()).as_chunks::<MOST_LANES>();
                 for values in eights {
-                    ahead::ask(self.ids, self.lhs.values(), at.wrapping_add(distance));
+                    entry_prefetch::prefetch_entry(
+                        self.ids,
+                        self.lhs.values(),
+                        at.wrapping_add(distance),
+                    );
                     for &value in values {
                         self.add(sums, at, self.term(value, x));
                         at += 1;

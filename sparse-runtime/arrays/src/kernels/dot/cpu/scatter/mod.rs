@@ -14,7 +14,7 @@ use crate::formats::{ColumnId, CsrView, RowSparseView};
 use crate::kernels::index_set::IndexSet;
 use crate::kernels::parallel::{below, split_columns};
 use crate::kernels::value::ValueOf;
-use crate::kernels::{Parallel, ahead, parallel};
+use crate::kernels::{Parallel, entry_prefetch, parallel};
 use crate::with_column_ids;
 use nnz_device::simd::{is_accumulator, is_u32, narrow, widest};
 use sparse_core::element::{Factor, Float, Stored};
@@ -162,7 +162,7 @@ where
     /// The entries of a row that are in the columns. Asks for those of a later row.
     #[inline(always)]
     fn own(&self, row: usize) -> Range<usize> {
-        ahead::ask_for_row(self.lhs, self.ids, row, ahead::FAR);
+        entry_prefetch::prefetch_row(self.lhs, self.ids, row, entry_prefetch::ENTRIES_FAR_AHEAD);
         let row = self.lhs.starts()[row] as usize..self.lhs.ends()[row] as usize;
         if self.has_all { row } else { self.within(row) }
     }

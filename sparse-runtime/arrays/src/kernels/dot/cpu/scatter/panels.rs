@@ -1,4 +1,5 @@
-//! Adding multiples of rows to rows of sums, some columns at a time: so many as registers hold, and so that the compiler knows how many.
+//! Adding multiples of rows to rows of sums, some columns at a time: so many as registers hold, and
+//! so that the compiler knows how many.
 
 use nnz_device::prefetch::prefetch_known_at;
 use nnz_device::simd::{Lanes, Plain};
@@ -9,8 +10,8 @@ pub(super) trait InPanels<A> {
     /// How many columns there are.
     fn width(&self) -> usize;
 
-    /// The same work for `N` vectors of columns, from one on; `ALL` that there are, if so, so that the compiler knows how far apart rows
-    /// are.
+    /// The same work for `N` vectors of columns, from one on; `ALL` that there are, if so, so that
+    /// the compiler knows how far apart rows are.
     ///
     /// # Safety
     ///
@@ -18,9 +19,10 @@ pub(super) trait InPanels<A> {
     unsafe fn panel<L: Lanes<A>, const N: usize, const ALL: bool>(&self, column: usize);
 }
 
-/// All columns. (To take an entry once, with all of its columns, is slower: where their number is not known when this is compiled, some
-/// instructions are for finding out, and with it fewer registers are left. A vector of which some lanes are masked waits for what has just
-/// been written to the row behind.)
+/// All columns. (To take an entry once, with all of its columns, is slower: where their number is
+/// not known when this is compiled, some instructions are for finding out, and with it fewer
+/// registers are left. A vector of which some lanes are masked waits for what has just been written
+/// to the row behind.)
 ///
 /// # Safety
 ///
@@ -112,7 +114,8 @@ impl<L: Copy, const N: usize> Elements<L, N> {
         }
     }
 
-    /// Asks for so many elements from an address on, which may be any, and may begin a line of the cache.
+    /// Asks for so many elements from an address on, which may be any, and may begin a line of the
+    /// cache.
     #[inline(always)]
     pub(super) fn ask<A>(from: *const A, begins_line: bool)
     where

@@ -24,7 +24,8 @@ where
 
     #[inline(always)]
     unsafe fn run<L: Lanes<T::Accumulator>>(self) {
-        /// So many rows ahead sums are asked for: further where those of a column are one line of the cache, of which it holds more.
+        /// So many rows ahead sums are asked for: further where those of a column are one line of
+        /// the cache, of which it holds more.
         const OF_LINES: usize = 8;
         const OF_ROWS: usize = 3;
         let Part(mut scatter) = self;
@@ -72,7 +73,8 @@ struct Row<'a, T: Float, V, I, const NEVER_MINUS_ZERO: bool> {
     ids: &'a [I],
     values: &'a [V],
     entries: Range<usize>,
-    /// Those of another row whose sums are asked for. No others are: another thread may be writing there.
+    /// Those of another row whose sums are asked for. No others are: another thread may be writing
+    /// there.
     later: Range<usize>,
 }
 

@@ -9,11 +9,12 @@ use nnz_device::simd::{Lanes, Loop, is_accumulator, same_type};
 use sparse_core::element::Float;
 use std::ops::Range;
 
-/// Each entry is read once, with its place, and then waits for its turn: a place is needed twice, first to ask for its memory.
+/// Each entry is read once, with its place, and then waits for its turn: a place is needed twice,
+/// first to ask for its memory.
 pub(super) struct Queue<S>(pub(super) S);
 
-/// So many have their turn together, where a row of sums is one line of the cache, and where it is more; as many wait behind them, whose places
-/// are asked for meanwhile.
+/// So many have their turn together, where a row of sums is one line of the cache, and where it is
+/// more; as many wait behind them, whose places are asked for meanwhile.
 const OF_LINES: usize = 192;
 const OF_ROWS: usize = 48;
 

@@ -1,14 +1,17 @@
-//! Entries in some columns, each of which adds to a number of its column, in vectors: a row's entries in these columns are its first or its
-//! last ones, as rows are sorted, and as many in each row as chance has it. A branch that asks that of every entry is guessed wrong once a
-//! row; eights are as many in most rows, and the one that is not whole is added under a mask. Where instructions that add under a mask are
-//! slow, what is masked is added to numbers that nobody reads.
+//! Entries in a range of columns, each added to the number of its column, by AVX-512.
+//!
+//! Rows are sorted, so a row's entries in these columns are its first or its last ones, and their
+//! number varies from row to row. A branch for every entry would be mispredicted once a row. Entries
+//! are taken by eights instead: most rows have as many eights as the one before, and a partial eight
+//! is added under a mask. Where masked scatters are slow, masked lanes add to numbers that are never
+//! read.
 
 mod numbers;
 
 pub use self::numbers::{numbers_of, places_of};
 
 use self::numbers::{Gathered, Numbers};
-use super::ahead;
+use super::entry_prefetch;
 use super::parallel::below;
 use crate::formats::{ColumnIdsView, CsrView};
 use nnz_device::simd::{same_type, x86};
@@ -19,9 +22,10 @@ use std::ops::Range;
 
 /// Entries of f32, each of which adds its value times the factor of its row, in f64.
 ///
-/// Invariant: the processor has AVX-512 and bmi2, there is a factor for each row, and the columns are of `x`.
+/// Invariant: the processor has AVX-512 and bmi2, there is a factor for each row, and the columns
+/// are of `x`.
 #[derive(Clone)]
-pub struct OwnEntries<'a, 'm, V: Stored, G> {
+pub struct ColumnEntries<'a, 'm, V: Stored, G> {
     x: CsrView<'m, V>,
     ids: &'a [u32],
     /// None where all are 1.
@@ -32,7 +36,7 @@ pub struct OwnEntries<'a, 'm, V: Stored, G> {
     gathers: bool,
 }
 
-impl<'a, 'm: 'a, V: Stored, G: Float> OwnEntries<'a, 'm, V, G> {
+impl<'a, 'm: 'a, V: Stored, G: Float> ColumnEntries<'a, 'm, V, G> {
     const ARE_UNITS: bool = matches!(V::TYPE, ElementType::Unit);
 
     /// The entries of `x`. `None` of other types and on other processors.
@@ -47,7 +51,7 @@ impl<'a, 'm: 'a, V: Stored, G: Float> OwnEntries<'a, 'm, V, G> {
         let values = if Self::ARE_UNITS { &[][..] } else { same_type(x.values())? };
         let (columns, gathers) = (0..x.n_cols(), x86::gathers_under_masks());
         // Ids are signed to the instructions that gather.
-        (are_added() && x.n_cols() <= 1 << 31).then_some(OwnEntries {
+        (are_added() && x.n_cols() <= 1 << 31).then_some(ColumnEntries {
             x,
             ids,
             values,
@@ -65,17 +69,17 @@ impl<'a, 'm: 'a, V: Stored, G: Float> OwnEntries<'a, 'm, V, G> {
     pub fn in_columns(&self, columns: Range<usize>) -> Self {
         let n_cols = self.x.n_cols();
         assert!(columns.start <= columns.end && columns.end <= n_cols, "{columns:?} of {n_cols}");
-        OwnEntries { columns, ..*self }
+        ColumnEntries { columns, ..*self }
     }
 
     /// The same, with or without instructions that gather.
     #[cfg(test)]
     pub(crate) fn gathered(self, gathers: bool) -> Self {
-        OwnEntries { gathers, ..self }
+        ColumnEntries { gathers, ..self }
     }
 
-    /// Adds each entry to the number of its column, where `sums` points to that of the first of the columns. With `NEVER_MINUS_ZERO` a
-    /// term that is -0 counts as 0.
+    /// Adds each entry to the number of its column, where `sums` points to that of the first of the
+    /// columns. With `NEVER_MINUS_ZERO` a term that is -0 counts as 0.
     ///
     /// # Safety
     ///
@@ -101,9 +105,10 @@ impl<'a, 'm: 'a, V: Stored, G: Float> OwnEntries<'a, 'm, V, G> {
         // SAFETY: the processor has the instructions, as the invariant says; the entries are those
         // of a csr, and the target has the columns.
         unsafe {
-            match self.columns.end == self.x.n_cols() {
-                true => self.last::<A, NEVER_MINUS_ZERO>(target),
-                false => self.first::<A, NEVER_MINUS_ZERO>(target),
+            if self.columns.end == self.x.n_cols() {
+                self.last::<A, NEVER_MINUS_ZERO>(target)
+            } else {
+                self.first::<A, NEVER_MINUS_ZERO>(target)
             }
         }
     }
@@ -129,14 +134,14 @@ impl<'a, 'm: 'a, V: Stored, G: Float> OwnEntries<'a, 'm, V, G> {
     ///
     /// # Safety
     ///
-    /// The processor has AVX-512 with 32-byte vectors and bmi2, the ids are below 2³¹, and so many as values if there are any, and as
-    /// the entries of `x`; the target has the columns.
+    /// The processor has AVX-512 with 32-byte vectors and bmi2, the ids are below 2³¹, and so many
+    /// as values if there are any, and as the entries of `x`; the target has the columns.
     #[target_feature(enable = "avx512f,avx512vl,bmi2,popcnt")]
     unsafe fn first<A: Target, const NEVER_MINUS_ZERO: bool>(&self, target: &mut A) {
         let Range { start: first, end: bound } = self.columns;
         let bounds = _mm256_set1_epi32(bound as i32);
         for (row, (start, end, factor)) in self.rows() {
-            ahead::ask_for_row(self.x, self.ids, row, ahead::FAR);
+            entry_prefetch::prefetch_row(self.x, self.ids, row, entry_prefetch::ENTRIES_FAR_AHEAD);
             target.begin_row(end - start);
             if A::ASKS
                 && let Some((start, end)) = self.ahead(row)
@@ -174,17 +179,18 @@ impl<'a, 'm: 'a, V: Stored, G: Float> OwnEntries<'a, 'm, V, G> {
         }
     }
 
-    /// Columns up to the last: entries from the last of a row down, as they are of different columns.
+    /// Columns up to the last: entries from the last of a row down, as they are of different
+    /// columns.
     ///
     /// # Safety
     ///
-    /// As for [`first`](OwnEntries::first).
+    /// As for [`first`](ColumnEntries::first).
     #[target_feature(enable = "avx512f,avx512vl,bmi2,popcnt")]
     unsafe fn last<A: Target, const NEVER_MINUS_ZERO: bool>(&self, target: &mut A) {
         let first = self.columns.start;
         let firsts = _mm256_set1_epi32(first as i32);
         for (row, (start, end, factor)) in self.rows() {
-            ahead::ask_for_row(self.x, self.ids, row, ahead::FAR);
+            entry_prefetch::prefetch_row(self.x, self.ids, row, entry_prefetch::ENTRIES_FAR_AHEAD);
             target.begin_row(end - start);
             if A::ASKS
                 && let Some((start, end)) = self.ahead(row)
@@ -224,11 +230,12 @@ impl<'a, 'm: 'a, V: Stored, G: Float> OwnEntries<'a, 'm, V, G> {
         Some((start as usize, self.x.ends()[row + ROWS] as usize))
     }
 
-    /// Eight ids from `at` on, and which of them are before `end` and below bounds; anything for the others.
+    /// Eight ids from `at` on, and which of them are before `end` and below bounds; anything for
+    /// the others.
     ///
     /// # Safety
     ///
-    /// As for [`first`](OwnEntries::first), of entries before `end`.
+    /// As for [`first`](ColumnEntries::first), of entries before `end`.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,bmi2")]
     unsafe fn up_to(&self, at: usize, end: usize, bounds: __m256i) -> (__m256i, u8) {
@@ -238,11 +245,12 @@ impl<'a, 'm: 'a, V: Stored, G: Float> OwnEntries<'a, 'm, V, G> {
         (ids, _mm256_mask_cmplt_epu32_mask(there, ids, bounds))
     }
 
-    /// The eight ids before `at`, and which of them are from `start` on and not below others; anything for the others.
+    /// The eight ids before `at`, and which of them are from `start` on and not below others;
+    /// anything for the others.
     ///
     /// # Safety
     ///
-    /// As for [`first`](OwnEntries::first), of entries from `start` on.
+    /// As for [`first`](ColumnEntries::first), of entries from `start` on.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl")]
     unsafe fn from(&self, start: usize, at: usize, firsts: __m256i) -> (__m256i, u8) {
@@ -258,7 +266,7 @@ impl<'a, 'm: 'a, V: Stored, G: Float> OwnEntries<'a, 'm, V, G> {
     ///
     /// # Safety
     ///
-    /// As for [`first`](OwnEntries::first), and they are there, in columns that the target has.
+    /// As for [`first`](ColumnEntries::first), and they are there, in columns that the target has.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl")]
     unsafe fn add_eight<A: Target, const NEVER_MINUS_ZERO: bool>(
@@ -282,7 +290,7 @@ impl<'a, 'm: 'a, V: Stored, G: Float> OwnEntries<'a, 'm, V, G> {
     ///
     /// # Safety
     ///
-    /// As for [`first`](OwnEntries::first), of the entries under the mask.
+    /// As for [`first`](ColumnEntries::first), of the entries under the mask.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl")]
     unsafe fn terms<const NEVER_MINUS_ZERO: bool>(
@@ -339,7 +347,8 @@ pub trait Target {
     ///
     /// # Safety
     ///
-    /// The processor has AVX-512 with 32-byte vectors, and the target has the columns under the mask.
+    /// The processor has AVX-512 with 32-byte vectors, and the target has the columns under the
+    /// mask.
     unsafe fn add_some(&mut self, ids: __m256i, own: u8, terms: __m512d);
 }
 
@@ -376,7 +385,7 @@ mod tests {
                 }
             }
             for gathers in [true, false] {
-                let Some(own) = OwnEntries::of(x, &factors) else {
+                let Some(own) = ColumnEntries::of(x, &factors) else {
                     assert!(!are_added(), "f32 and u32");
                     return;
                 };
@@ -412,12 +421,12 @@ mod tests {
     #[test]
     fn other_types_are_left_to_others() {
         let wide = Csr::from_rows(9, vec![vec![(3, 1.0f64)]]).unwrap();
-        assert!(OwnEntries::of(wide.view(), &[1.0]).is_none());
+        assert!(ColumnEntries::of(wide.view(), &[1.0]).is_none());
     }
 
     #[test]
     #[should_panic(expected = "a factor for each row")]
     fn factors_are_counted() {
-        OwnEntries::of(matrix().view(), &[1.0]);
+        ColumnEntries::of(matrix().view(), &[1.0]);
     }
 }

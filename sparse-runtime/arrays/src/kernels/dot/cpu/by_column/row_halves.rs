@@ -1,8 +1,10 @@
-//! Sums of one column, of the rows in two halves, and then of both. A thread that has one half reads it alone; of threads that have half of
-//! the columns each reads nearly all lines of the data, and two of them are hardly faster than one.
+//! Sums of one column, of the rows in two halves, and then of both. A thread that has one half
+//! reads it alone; of threads that have half of the columns each reads nearly all lines of the
+//! data, and two of them are hardly faster than one.
 
-use super::in_parts::in_parts;
+use super::parallel::each_range;
 use super::{Matrix, add, divides_rows, occurring, repeat};
+
 use crate::formats::CsrView;
 use crate::kernels::Parallel;
 use crate::kernels::dot::cpu::scatter;
@@ -16,8 +18,9 @@ use std::ops::Range;
 
 /// Whether sums are made so, on however many threads: their bits are those of this order.
 ///
-/// One thread fetches the sums of a column into its cache twice, which costs it as much as some of the entries of a column do; so there must be
-/// many, and so many in all that two threads are worth it.
+/// One thread fetches the sums of a column into its cache twice, which costs it as much as some of
+/// the entries of a column do; so there must be many, and so many in all that two threads are worth
+/// it.
 pub(super) fn fits<V: Stored>(lhs: CsrView<'_, V>, width: usize) -> bool {
     const ENTRIES_OF_A_COLUMN: usize = 6;
     width == 1
@@ -25,8 +28,9 @@ pub(super) fn fits<V: Stored>(lhs: CsrView<'_, V>, width: usize) -> bool {
         && scatter::parts(lhs, width, Parallel::Threads(2)) == 2
 }
 
-/// Sums the rows of all columns on some threads, and moves those that occur to the front, as [`occurring`]. Behind `lead` elements there are sums of
-/// all columns, all -0, and behind them as many once more.
+/// Sums the rows of all columns on some threads, and moves those that occur to the front, as
+/// [`occurring`]. Behind `lead` elements there are sums of all columns, all -0, and behind them as
+/// many once more.
 pub(super) fn product<T: Float, V: ValueOf<T>>(
     ids: &mut [MaybeUninit<u64>],
     sums: &mut [T::Accumulator],
@@ -66,13 +70,13 @@ pub(super) fn product<T: Float, V: ValueOf<T>>(
     let behind = &*behind;
     let ranges =
         (0..n_threads).map(|part| n_cols * part / n_threads..n_cols * (part + 1) / n_threads);
-    in_parts(ids, sums, lead, 1, ranges, &|ids, sums, lead, columns| {
+    each_range(ids, sums, lead, 1, ranges, &|ids, sums, lead, columns| {
         sum_of_both(ids, sums, lead, behind, columns)
     })
 }
 
-/// Writes sums that are -0 once more: those that are about to be used are then in a cache, from which the data of the first half may have driven
-/// them.
+/// Writes sums that are -0 once more: those that are about to be used are then in a cache, from
+/// which the data of the first half may have driven them.
 fn fetch<A: Float>(sums: &mut [A]) {
     let (len, start) = (sums.len(), sums.as_mut_ptr());
     // SAFETY: these are the same elements, and what is written to them are elements.
@@ -80,7 +84,8 @@ fn fetch<A: Float>(sums: &mut [A]) {
     repeat(room, -A::zero());
 }
 
-/// Adds to the sums of some columns those of the other half, which are of all columns, and moves what occurs to the front, as [`occurring`].
+/// Adds to the sums of some columns those of the other half, which are of all columns, and moves
+/// what occurs to the front, as [`occurring`].
 fn sum_of_both<A: Float>(
     ids: &mut [MaybeUninit<u64>],
     sums: &mut [A],
@@ -89,10 +94,10 @@ fn sum_of_both<A: Float>(
     columns: Range<usize>,
 ) -> usize {
     /// So many that they are in the first cache when those that occur are looked for.
-    const TOGETHER: usize = 2048;
+    const COLUMNS_PER_BLOCK: usize = 2048;
     let mut found = 0;
-    for at in (0..columns.len()).step_by(TOGETHER) {
-        let (first, len) = (columns.start + at, TOGETHER.min(columns.len() - at));
+    for at in (0..columns.len()).step_by(COLUMNS_PER_BLOCK) {
+        let (first, len) = (columns.start + at, COLUMNS_PER_BLOCK.min(columns.len() - at));
         let both = sums[lead + at..][..len].iter_mut().zip(&others[first..][..len]);
         simd::wide(
             #[inline(always)]
@@ -111,7 +116,8 @@ mod tests {
     use crate::kernels::Context;
     use crate::kernels::dot::cpu::csr_transposed_dense;
 
-    /// Rows of 0 to 40 entries, of which some columns have none, and that repeat: so many entries need no memory.
+    /// Rows of 0 to 40 entries, of which some columns have none, and that repeat: so many entries
+    /// need no memory.
     const N_COLS: usize = 9000;
 
     fn matrix<T: Float>() -> Csr<T> {

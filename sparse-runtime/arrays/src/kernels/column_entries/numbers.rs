@@ -11,7 +11,8 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Where numbers lie, of what is masked the places that nobody reads, the first of which is given.
+    /// Where numbers lie, of what is masked the places that nobody reads, the first of which is
+    /// given.
     ///
     /// # Safety
     ///

@@ -4,10 +4,12 @@ use nnz_device::thread_pool::{self, MAX_PARTS};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// Calls `find` with each of several runs of columns, which follow each other and are all that there are: with their places in `ids`, their rows of
-/// sums, how many elements lie in front of these, and the run. It moves the rows that occur to the front of those that it got, writes their
-/// columns, and says how many; here they become one run from the front on. Says how many there are in all.
-pub(super) fn in_parts<A: Copy + Send + Sync>(
+/// Calls `find` with each of several runs of columns, which follow each other and are all that
+/// there are: with their places in `ids`, their rows of sums, how many elements lie in front of
+/// these, and the run. It moves the rows that occur to the front of those that it got, writes their
+/// columns, and says how many; here they become one run from the front on. Says how many there are
+/// in all.
+pub(super) fn each_range<A: Copy + Send + Sync>(
     ids: &mut [MaybeUninit<u64>],
     sums: &mut [A],
     lead: usize,
@@ -45,7 +47,8 @@ pub(super) fn in_parts<A: Copy + Send + Sync>(
     all
 }
 
-/// Copies `len` elements from one place to an earlier one, on as many threads as there are to be parts if the two do not overlap.
+/// Copies `len` elements from one place to an earlier one, on as many threads as there are to be
+/// parts if the two do not overlap.
 fn move_down<T: Copy + Send + Sync>(
     elements: &mut [T],
     from: usize,
@@ -77,7 +80,7 @@ mod tests {
     use crate::kernels::value::ValueOf;
 
     #[test]
-    fn columns_in_parts_have_the_bits_of_all_at_once() {
+    fn ranges_of_columns_have_the_bits_of_all_at_once() {
         let entry = |row: usize, column: usize| (column, 0.1 + (row * 31 + column * 7 % 90) as f32);
         // Rows that have entries of every part, of the last alone, of the first alone, and none.
         let rows = (0..90).map(|row| match row % 9 {
@@ -125,7 +128,7 @@ mod tests {
                 let find = |ids: &mut [_], sums: &mut [_], lead, columns| {
                     some_columns(ids, sums, lead, x, rhs, columns)
                 };
-                let found = in_parts(&mut ids, &mut sums, lead, width, ranges, &find);
+                let found = each_range(&mut ids, &mut sums, lead, width, ranges, &find);
                 sums.truncate(found * width);
                 sums.iter().map(|sum| sum.to_bits()).collect::<Vec<_>>()
             }));
@@ -135,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_are_moved_in_parts_or_at_once() {
+    fn elements_move_to_the_front_in_parts_or_at_once() {
         for (from, to, len) in
             [(5, 5, 10), (5, 2, 10), (50, 3, 47), (50, 4, 47), (60, 0, 1), (9, 0, 0)]
         {
