@@ -62,38 +62,37 @@ pub(super) fn row_loop(graph: &Graph) -> Result<RowLoop, String> {
         let is_backward = |id: &ValueId| *id == score_gradient || is_in(&parts.backward, id);
         let is_forward = |id: &ValueId| terms.contains(id) || is_in(&parts.forward, id);
         let operator = apply.operator;
-        match (rows_added(graph, apply), gradient_of) {
-            (Some((by, gradient, RowUse::Product)), Some(parameter))
-                if let Terms::Linear(linear) = &mut parts.terms
-                    && *parameter == linear.weight
-                    && by == linear.input =>
+        match (rows_added(graph, apply), gradient_of, &mut parts.terms) {
+            (Some((by, gradient, RowUse::Product)), Some(parameter), Terms::Linear(linear))
+                if *parameter == linear.weight && by == linear.input =>
             {
                 linear.product.gradient = gradient;
             }
-            (Some((by, gradient, RowUse::Pairwise)), Some(parameter))
-                if let Terms::Linear(Linear { input, interaction: Some(term), .. }) =
-                    &mut parts.terms
-                    && term.factors == *parameter
-                    && by == *input
-                    && apply.operands.contains(parameter) =>
+            (
+                Some((by, gradient, RowUse::Pairwise)),
+                Some(parameter),
+                Terms::Linear(Linear { input, interaction: Some(term), .. }),
+            ) if term.factors == *parameter
+                && by == *input
+                && apply.operands.contains(parameter) =>
             {
                 term.term.gradient = gradient;
             }
-            (_, Some(parameter))
+            (_, Some(parameter), _)
                 if operator.undoes_broadcasting
                     && apply.operands[1] == *parameter
                     && is_backward(&apply.operands[0]) =>
             {
                 parts.reductions.push((*parameter, id, apply.operands[0]));
             }
-            (_, Some(parameter))
+            (_, Some(parameter), _)
                 if operator.converts_to == Some(Storage::Dense)
                     && is_backward(&apply.operands[0])
                     && graph.shape(*parameter) == space =>
             {
                 return Err("a parameter has the batch's shape".into());
             }
-            (_, None)
+            (_, None, _)
                 if operator.link == Some(Link::Softmax)
                     && is_forward(&apply.operands[0])
                     && is_over_columns(apply, "axis")
