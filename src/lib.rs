@@ -31,6 +31,7 @@ pub mod prelude {
 /// What code emitted by [`graph!`] names. Not part of the public interface.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::Result as OuterResult;
     pub use crate::device::Cpu;
     pub use crate::formats::{
         Csr, CsrView, Dense, DenseView, IdsView, RowSparse, RowSparseView, Shape,

@@ -108,7 +108,7 @@ fn l10_a_loss_of_a_batch_without_labels_says_which_is_missing() {
     assert!(eight.forward(&batch).is_ok());
     let error = eight.loss(&batch).unwrap_err();
     let expected = ModelError::NoLabel { model: "Eight", label: "y", n_rows: 8 };
-    assert!(matches!(&error, Error::Model(error) if *error == expected), "{error}");
+    assert!(matches!(&error, nnz::model::Error::Model(error) if *error == expected), "{error}");
 
     let mut nodes = Nodes::new(dims! { d: 12 }, Seed(1)).unwrap();
     let x = Csr::zeros(12, 12);
@@ -147,7 +147,7 @@ fn l10_data_of_another_width_than_the_model_names_the_call_that_mends_it() {
             found: width,
             expected: 12,
         };
-        assert!(matches!(&error, Error::Model(error) if *error == expected), "{error}");
+        assert!(matches!(&error, nnz::model::Error::Model(error) if *error == expected), "{error}");
         error.to_string()
     };
     let (fewer, more) = (error(7), error(20));
@@ -180,7 +180,7 @@ fn l10_a_last_batch_that_is_shorter_than_a_state_is_refused_before_the_first_ste
         found: 4,
         expected: 8,
     };
-    assert!(matches!(&error, Error::Model(error) if *error == expected), "{error}");
+    assert!(matches!(&error, nnz::Error::Model(error) if *error == expected), "{error}");
     let text = error.to_string();
     assert!(text.contains("the batch has 4 samples (`x`)"), "{text}");
     assert!(text.contains("the model fixes 8 (`sessions`)"), "{text}");

@@ -200,13 +200,13 @@ fn a_batch_by_hand_has_the_type_declared() {
         fn n_rows(&self) -> usize {
             self.0.n_rows()
         }
-        fn csr(&self, _: usize) -> nnz::Result<CsrView<'a, f32>> {
+        fn csr(&self, _: usize) -> nnz::model::Result<CsrView<'a, f32>> {
             Ok(self.0.view())
         }
-        fn dense(&self, index: usize) -> nnz::Result<DenseView<'a, f32>> {
+        fn dense(&self, index: usize) -> nnz::model::Result<DenseView<'a, f32>> {
             Err(ModelError::RowSparseInput { index }.into())
         }
-        fn ids(&self, _: usize) -> nnz::Result<IdsView<'a>> {
+        fn ids(&self, _: usize) -> nnz::model::Result<IdsView<'a>> {
             Ok((&self.1).into())
         }
     }

@@ -331,9 +331,9 @@ fn ids_beyond_a_table_are_typed_errors() {
     let (user, y) = (ids(13, |id| id as u32), labels(1));
     let batch = BiasesBatch { user: user.view(), y: y.view() };
     let error = model.train_step(&batch, &mut updater).unwrap_err();
-    assert!(matches!(error, nnz::Error::Model(ModelError::Id { bound: 5, .. })), "{error}");
+    assert!(matches!(error, nnz::model::Error::Model(ModelError::Id { bound: 5, .. })), "{error}");
     let error = model.train_rows(&batch, &mut updater).unwrap_err();
-    assert!(matches!(error, nnz::Error::Model(ModelError::Id { bound: 5, .. })), "{error}");
+    assert!(matches!(error, nnz::model::Error::Model(ModelError::Id { bound: 5, .. })), "{error}");
     assert_eq!(updater.clock(), 0);
 
     let mut model = Columns::new(dims! { users: 13, items: 7, k: 2 }, Seed(7)).unwrap();
@@ -341,7 +341,7 @@ fn ids_beyond_a_table_are_typed_errors() {
     let (item, y) = (ids(7, |id| id as i64 - 1), labels(2));
     let batch = ColumnsBatch { user: user.view(), item: item.view(), y: y.view() };
     let error = model.train_step(&batch, &mut updater).unwrap_err();
-    assert!(matches!(error, nnz::Error::Model(ModelError::Id { bound: 7, .. })), "{error}");
+    assert!(matches!(error, nnz::model::Error::Model(ModelError::Id { bound: 7, .. })), "{error}");
 }
 
 #[test]

@@ -313,7 +313,7 @@ fn rows_beyond_a_parameter_are_refused() {
     let item = Dense::new([2], vec![3i64, -1]).unwrap();
     let batch = FactorsBatch { user: user.view(), item: item.view(), ..Default::default() };
     let mut refused = |index| match model.rows_read(&batch, index, &mut rows) {
-        Err(nnz::Error::Model(error)) => error,
+        Err(nnz::model::Error::Model(error)) => error,
         other => panic!("{:?}", other.map(listed)),
     };
     let id = |name, id: &str, bound| {

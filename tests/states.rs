@@ -333,7 +333,7 @@ fn l3_a_model_without_a_loss_has_states_too() {
         model.loss_carrying(&batch).unwrap_err(),
         model.train_step(&batch, &mut updater).unwrap_err(),
     ] {
-        assert!(matches!(error, Error::Model(ModelError::NoLoss { .. })), "{error}");
+        assert!(matches!(error, nnz::model::Error::Model(ModelError::NoLoss { .. })), "{error}");
     }
 }
 
@@ -349,7 +349,7 @@ fn l3_states_made_of_labels_need_them_where_they_are_carried() {
     assert!(model.forward(&batch).is_ok());
     let error = model.forward_carrying(&batch).unwrap_err();
     let expected = ModelError::NoLabel { model: "Lagged", label: "y", n_rows: 4 };
-    assert!(matches!(&error, Error::Model(error) if *error == expected), "{error}");
+    assert!(matches!(&error, nnz::model::Error::Model(error) if *error == expected), "{error}");
     assert_eq!(model.last.values(), [0.0]);
     let unlabelled = Dataset::<f32>::builder().input("x", x).build().unwrap();
     let error = predict(&mut model, &InSequence(&unlabelled), 1).unwrap_err().to_string();

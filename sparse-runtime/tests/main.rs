@@ -9,6 +9,8 @@
 #[cfg(all(feature = "gzip", not(miri)))]
 mod data_files;
 #[cfg(not(miri))]
+mod errors;
+#[cfg(not(miri))]
 mod formats_bad_input;
 #[cfg(not(miri))]
 mod formats_properties;

@@ -187,7 +187,9 @@ impl Iteration {
         ];
         let options =
             BatchOptions { batch_size: self.batch_size, last_batch, ..BatchOptions::default() };
-        let text = |error: nnz::Error| error.to_string();
+        fn text(error: impl std::fmt::Display) -> String {
+            error.to_string()
+        }
         let mut batches = self.data.batches(&inputs, &options).map_err(text)?;
         let mut found = Vec::new();
         for epoch in 0..n_epochs {

@@ -67,7 +67,7 @@ impl RuleVisitor for Run<'_> {
                 let rows = gradient.indices().iter().map(|&row| row as usize);
                 updater.settle_rows(0, &mut table, rows)?;
                 updater.apply_row_sparse(0, &mut table, gradient.view())?;
-                updater.end_step()
+                Ok(updater.end_step()?)
             };
             step().map_err(|error| error.to_string())?;
         }

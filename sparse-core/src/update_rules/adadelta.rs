@@ -8,7 +8,8 @@ use crate::element::Float;
 update_rule! {
     /// AdaDelta.
     ///
-    /// With `g` the gradient, `q = clip(rescale_grad · g)` to ±`clip_gradient`, and states `a` and `d` that start at 0:
+    /// With `g` the gradient, `q = clip(rescale_grad · g)` to ±`clip_gradient`, and states `a` and
+    /// `d` that start at 0:
     ///
     /// ```text
     /// a ← rho · a + (1 - rho) · q²
@@ -19,7 +20,8 @@ update_rule! {
     ///
     /// An idle step (`g = 0`) multiplies weight and states, each by a number.
     ///
-    /// Source: Zeiler, "ADADELTA: an adaptive learning rate method", arXiv 1212.5701, algorithm 1, where the learning rate is 1.
+    /// Source: Zeiler, "ADADELTA: an adaptive learning rate method", arXiv 1212.5701, algorithm 1,
+    /// where the learning rate is 1.
     pub struct AdaDelta = "adadelta" {
         /// Step size.
         learning_rate: f64 = 1.0, PositiveFinite;
@@ -27,7 +29,8 @@ update_rule! {
         rho: f64 = 0.9, BelowOne;
         /// Gets the first steps going.
         epsilon: f64 = 1e-5, PositiveFinite;
-        /// L2 penalty: the fraction `learning_rate · weight_decay` of a weight is taken off at each step.
+        /// L2 penalty: the fraction `learning_rate · weight_decay` of a weight is taken off at each
+        /// step.
         weight_decay: f64 = 0.0, AtLeastZero;
     }
     step: AdaDeltaStep;

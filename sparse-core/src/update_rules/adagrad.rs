@@ -8,7 +8,8 @@ use crate::element::Float;
 update_rule! {
     /// AdaGrad.
     ///
-    /// With `g` the gradient, `q = clip(rescale_grad · g)` to ±`clip_gradient`, and `G` a state that starts at 0:
+    /// With `g` the gradient, `q = clip(rescale_grad · g)` to ±`clip_gradient`, and `G` a state
+    /// that starts at 0:
     ///
     /// ```text
     /// G ← G + q²
@@ -16,18 +17,19 @@ update_rule! {
     /// w ← sign(w) · max(0, |w| - learning_rate · l1 / √(G + epsilon))
     /// ```
     ///
-    /// An idle step (`g = 0`) leaves `G` alone and shrinks `w`; k of them shrink it once, by a product of rates and a sum of
-    /// thresholds. Without penalties it changes nothing.
+    /// An idle step (`g = 0`) leaves `G` alone and shrinks `w`; k of them shrink it once, by a
+    /// product of rates and a sum of thresholds. Without penalties it changes nothing.
     ///
-    /// Source: Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and stochastic optimization", JMLR
-    /// 12 (2011), figure 1, with the proximal step of section 5.1 for `l1`. The weight decay is beside the adaptive step and is
-    /// not divided by √G.
+    /// Source: Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and
+    /// stochastic optimization", JMLR 12 (2011), figure 1, with the proximal step of section 5.1
+    /// for `l1`. The weight decay is beside the adaptive step and is not divided by √G.
     pub struct AdaGrad = "adagrad" {
         /// Step size.
         learning_rate: f64 = 0.05, PositiveFinite;
         /// Keeps the first steps finite.
         epsilon: f64 = 1e-7, PositiveFinite;
-        /// L2 penalty: the fraction `learning_rate · weight_decay` of a weight is taken off at each step.
+        /// L2 penalty: the fraction `learning_rate · weight_decay` of a weight is taken off at each
+        /// step.
         weight_decay: f64 = 0.0, AtLeastZero;
         /// L1 penalty, as a proximal step: weights become exactly 0.
         l1: f64 = 0.0, AtLeastZero;

@@ -19,8 +19,10 @@ update_rule! {
     /// w ← w - learning_rate · √(1 - beta2^t) / (1 - beta1^t) · m / (√v + epsilon)
     /// ```
     ///
-    /// In idle steps (`g = 0`) a weight moves on along a mean that shrinks. Step `j` of a run of them moves it by `rⱼ · m · beta1ʲ / (√v · θⱼ + epsilon)`,
-    /// with `rⱼ` the step's rate, `θⱼ = √beta2ʲ`, and `m` and `v` as they were before the run. With `x = epsilon / √v` all of them together make
+    /// In idle steps (`g = 0`) a weight moves on along a mean that shrinks. Step `j` of a run of
+    /// them moves it by `rⱼ · m · beta1ʲ / (√v · θⱼ + epsilon)`, with `rⱼ` the step's rate,
+    /// `θⱼ = √beta2ʲ`, and `m` and `v` as they were before the run. With `x = epsilon / √v` all of
+    /// them together make
     ///
     /// ```text
     /// Mᵢ = Σ rⱼ · beta1ʲ · θⱼ^(i - 1)                        i = 0, …, 3
@@ -29,20 +31,23 @@ update_rule! {
     /// w ← w - m · M₀ · A / (√v · A + epsilon)
     /// ```
     ///
-    /// which is one step of the rate `M₀ · A`, at a root that has shrunk by `A` (Gauss' quadrature at two places, as a continued fraction). The
-    /// `Mᵢ` are the same for all weights, and those of steps that follow one another are added up: those of a run after `k` others count
-    /// `(beta1 / √beta2)ᵏ · √beta2ᵏⁱ` times. So a row costs O(1), however many steps it has missed and however rates changed meanwhile, and is what
-    /// `LazyUpdate::Dense` makes of it up to 4 units in the last place and a millionth of the distance moved. With the defaults this
-    /// is right to 1e-8 for any `v`. Where the formula may be off by more than 2⁻²², estimated as
+    /// which is one step of the rate `M₀ · A`, at a root that has shrunk by `A` (Gauss' quadrature
+    /// at two places, as a continued fraction). The `Mᵢ` are the same for all weights, and those of
+    /// steps that follow one another are added up: those of a run after `k` others count
+    /// `(beta1 / √beta2)ᵏ · √beta2ᵏⁱ` times. So a row costs O(1), however many steps it has missed
+    /// and however rates changed meanwhile, and is what `LazyUpdate::Dense` makes of it up to 4
+    /// units in the last place and a millionth of the distance moved. With the defaults this is
+    /// right to 1e-8 for any `v`. Where the formula may be off by more than 2⁻²², estimated as
     /// `6 · x · V² / (α · (α + x)⁴)`, as where `beta1` is near `√beta2` (above beta2^4.5, and the
     /// root has halved), the steps are made in pieces, until nothing is left of `m`.
     ///
-    /// With `weight_decay`, which the means see, there is no such form, and [`LazyUpdate::Exact`](super::LazyUpdate::Exact) is refused: `AdamW` decays
-    /// weights beside its step. [`LazyUpdate::Touched`](super::LazyUpdate::Touched) changes the rows of a batch only. `t` counts steps, not the
-    /// updates of a row.
+    /// With `weight_decay`, which the means see, there is no such form, and
+    /// [`LazyUpdate::Exact`](super::LazyUpdate::Exact) is refused: `AdamW` decays weights beside
+    /// its step. [`LazyUpdate::Touched`](super::LazyUpdate::Touched) changes the rows of a batch
+    /// only. `t` counts steps, not the updates of a row.
     ///
-    /// Source: Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015, algorithm 1 in the order of computation
-    /// at the end of its section 2 (where `epsilon` is called ε̂).
+    /// Source: Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015, algorithm 1
+    /// in the order of computation at the end of its section 2 (where `epsilon` is called ε̂).
     pub struct Adam = "adam" {
         /// Step size.
         learning_rate: f64 = 0.001, PositiveFinite;

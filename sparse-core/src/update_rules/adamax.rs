@@ -18,8 +18,10 @@ update_rule! {
     /// w ← w - learning_rate / (1 - beta1^t) · m / u          where u > 0
     /// ```
     ///
-    /// `k` idle steps (`g = 0`) move a weight by `m / u · Σ rⱼ · (beta1 / beta2)ʲ`, with `rⱼ` the rate of step `j` of them, and `m` and `u` as they were before.
-    /// With `weight_decay`, or `beta1 > beta2`, by which a weight without a gradient moves farther at every step, there is no closed form.
+    /// `k` idle steps (`g = 0`) move a weight by `m / u · Σ rⱼ · (beta1 / beta2)ʲ`, with `rⱼ` the
+    /// rate of step `j` of them, and `m` and `u` as they were before. With `weight_decay`, or
+    /// `beta1 > beta2`, by which a weight without a gradient moves farther at every step, there is
+    /// no closed form.
     ///
     /// Source: Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015, algorithm 2.
     pub struct AdaMax = "adamax" {

@@ -19,11 +19,12 @@ update_rule! {
     /// w ← w - learning_rate · (√(1 - beta2^t) / (1 - beta1^t) · m / (√v + epsilon) + weight_decay · w)
     /// ```
     ///
-    /// [`Adam`](super::Adam) but for the decay, which the means do not see. Idle steps are those of Adam, and shrink the weight: what
-    /// a step moves a weight by shrinks with it in those that follow.
+    /// [`Adam`](super::Adam) but for the decay, which the means do not see. Idle steps are those of
+    /// Adam, and shrink the weight: what a step moves a weight by shrinks with it in those that
+    /// follow.
     ///
-    /// Source: Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019, algorithm 2; a schedule multiplies the
-    /// learning rate, and with it the decay.
+    /// Source: Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019, algorithm
+    /// 2; a schedule multiplies the learning rate, and with it the decay.
     pub struct AdamW = "adamw" {
         /// Step size.
         learning_rate: f64 = 0.001, PositiveFinite;

@@ -18,10 +18,11 @@ update_rule! {
     /// w ← w + v                                              then to ±clip_weights
     /// ```
     ///
-    /// An idle step (`g = 0`) without weight decay makes `n` and `m` smaller and is linear in (w, v); with weight decay or
-    /// `clip_weights` it has no closed form.
+    /// An idle step (`g = 0`) without weight decay makes `n` and `m` smaller and is linear in (w,
+    /// v); with weight decay or `clip_weights` it has no closed form.
     ///
-    /// Source: Graves, "Generating sequences with recurrent neural networks", arXiv 1308.0850, equations 38 to 45.
+    /// Source: Graves, "Generating sequences with recurrent neural networks", arXiv 1308.0850,
+    /// equations 38 to 45.
     pub struct CenteredRmsProp = "centered-rmsprop" {
         /// Step size.
         learning_rate: f64 = 0.001, PositiveFinite;

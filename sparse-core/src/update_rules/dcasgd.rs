@@ -1,4 +1,5 @@
-//! Delay-compensated SGD: gradients corrected for how far weights have moved since they were computed.
+//! Delay-compensated SGD: gradients corrected for how far weights have moved since they were
+//! computed.
 
 use super::gradient::Preparation;
 use super::rule::update_rule;
@@ -8,20 +9,23 @@ use crate::element::Float;
 update_rule! {
     /// Stochastic gradient descent with a correction for delays.
     ///
-    /// With `g` the gradient, `q = clip(rescale_grad · g)` to ±`clip_gradient`, and `v` a state that starts at 0, by which the weight moved last:
+    /// With `g` the gradient, `q = clip(rescale_grad · g)` to ±`clip_gradient`, and `v` a state
+    /// that starts at 0, by which the weight moved last:
     ///
     /// ```text
     /// v ← momentum · v - learning_rate · (q + weight_decay · w + lambda · q² · v)      with the old v
     /// w ← w + v
     /// ```
     ///
-    /// `q²` stands for the curvature of the loss, as a diagonal: `lambda · q² · v` is by how much a gradient that was computed one step ago has
-    /// changed since. Gradients here are not late, so that it damps steps that go on in one direction, where the loss is steep.
+    /// `q²` stands for the curvature of the loss, as a diagonal: `lambda · q² · v` is by how much a
+    /// gradient that was computed one step ago has changed since. Gradients here are not late, so
+    /// that it damps steps that go on in one direction, where the loss is steep.
     ///
     /// An idle step (`g = 0`) is linear in (w, v), as of [`Sgd`](super::Sgd) with momentum.
     ///
-    /// Source: Zheng et al., "Asynchronous stochastic gradient descent with delay compensation", ICML 2017, equation 10, with the weights of one
-    /// step ago as those that the gradient is of; `DCASGD` of MXNet.
+    /// Source: Zheng et al., "Asynchronous stochastic gradient descent with delay compensation",
+    /// ICML 2017, equation 10, with the weights of one step ago as those that the gradient is of;
+    /// `DCASGD` of MXNet.
     pub struct DcAsgd = "dcasgd" {
         /// Step size.
         learning_rate: f64 = 0.01, PositiveFinite;

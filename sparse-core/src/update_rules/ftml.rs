@@ -9,7 +9,8 @@ use crate::element::Float;
 update_rule! {
     /// FTML.
     ///
-    /// With `g` the gradient, `t = 1, 2, …` the steps made, and states `d`, `v` and `z` that start at 0:
+    /// With `g` the gradient, `t = 1, 2, …` the steps made, and states `d`, `v` and `z` that start
+    /// at 0:
     ///
     /// ```text
     /// q ← clip(rescale_grad · g + weight_decay · w)          to ±clip_gradient
@@ -20,8 +21,9 @@ update_rule! {
     /// w ← -z / d
     /// ```
     ///
-    /// Since `w = -z / d`, an idle step (`g = 0`) leaves the weight, and makes `v` smaller; `d` is that of the last one. With `weight_decay` there is no
-    /// closed form. At learning rate 0 nothing moves.
+    /// Since `w = -z / d`, an idle step (`g = 0`) leaves the weight, and makes `v` smaller; `d` is
+    /// that of the last one. With `weight_decay` there is no closed form. At learning rate 0
+    /// nothing moves.
     ///
     /// Source: Zheng and Kwok, "Follow the moving leader in deep learning", ICML 2017, algorithm 1.
     pub struct Ftml = "ftml" {
@@ -98,7 +100,8 @@ impl<T: Float> FtmlStep<T> {
     }
 }
 
-/// `v ← of_square · v`, then `d ← of_rate · (√v · of_root + epsilon)` and `z ← -d · w`, where `of_rate` is not 0.
+/// `v ← of_square · v`, then `d ← of_rate · (√v · of_root + epsilon)` and `z ← -d · w`, where
+/// `of_rate` is not 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FtmlMap {
     /// What the mean square is multiplied with.

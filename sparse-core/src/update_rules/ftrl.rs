@@ -8,7 +8,8 @@ use crate::element::Float;
 update_rule! {
     /// FTRL-proximal with a rate for each weight.
     ///
-    /// With `g` the gradient, `q = clip(rescale_grad · g)` to ±`clip_gradient`, and states `z` and `n`:
+    /// With `g` the gradient, `q = clip(rescale_grad · g)` to ±`clip_gradient`, and states `z` and
+    /// `n`:
     ///
     /// ```text
     /// z ← -w · (beta / learning_rate + l2) - sign(w) · l1                     where z = n = 0: the state that gives w
@@ -18,18 +19,21 @@ update_rule! {
     ///     (sign(z) · l1 - z) / ((beta + √n) / learning_rate + l2)            elsewhere
     /// ```
     ///
-    /// The weight follows from `z` and `n`: an idle step (`g = 0`) computes it again, which changes it only if it was not
-    /// computed at the present rate. So k idle steps are the last one.
+    /// The weight follows from `z` and `n`: an idle step (`g = 0`) computes it again, which changes
+    /// it only if it was not computed at the present rate. So k idle steps are the last one.
     ///
-    /// A weight that was drawn or loaded, and never had a gradient, has `z = n = 0`. It stays as it is, to the bit, until its first gradient; that step
-    /// starts from the `z` that gives it. With `beta = l2 = 0` no state gives a weight but 0: then a parameter that is not 0 is refused. So is
-    /// one without weight decay where `beta = 0`, since `l2` does not count for it.
+    /// A weight that was drawn or loaded, and never had a gradient, has `z = n = 0`. It stays as it
+    /// is, to the bit, until its first gradient; that step starts from the `z` that gives it. With
+    /// `beta = l2 = 0` no state gives a weight but 0: then a parameter that is not 0 is refused. So
+    /// is one without weight decay where `beta = 0`, since `l2` does not count for it.
     ///
-    /// The rate of a weight falls by itself, as `n` grows. Of another `learning_rate` than that of the steps before, `z` would mean another
-    /// weight: a falling one would take all weights to 0. A trainer refuses schedules with it.
+    /// The rate of a weight falls by itself, as `n` grows. Of another `learning_rate` than that of
+    /// the steps before, `z` would mean another weight: a falling one would take all weights to 0.
+    /// A trainer refuses schedules with it.
     ///
-    /// Source: McMahan et al., "Ad click prediction: a view from the trenches", KDD 2013, algorithm 1; `learning_rate` is its α,
-    /// `l1` and `l2` its λ₁ and λ₂. A parameter with weight-decay scale 0 (a bias) has neither penalty.
+    /// Source: McMahan et al., "Ad click prediction: a view from the trenches", KDD 2013, algorithm
+    /// 1; `learning_rate` is its α, `l1` and `l2` its λ₁ and λ₂. A parameter with weight-decay
+    /// scale 0 (a bias) has neither penalty.
     pub struct Ftrl = "ftrl" {
         /// Step size (α).
         learning_rate: f64 = 0.1, PositiveFinite;
@@ -92,7 +96,8 @@ struct Leader<T> {
 }
 
 impl<T: Float> Leader<T> {
-    /// The weight with state `z` and `root = √n`, which was `before`: it stays so where both are 0, for then it has had no gradient.
+    /// The weight with state `z` and `root = √n`, which was `before`: it stays so where both are 0,
+    /// for then it has had no gradient.
     #[inline(always)]
     fn weight(&self, before: T, z: T, root: T) -> T {
         let weight = (self.l1.copysign(z) - z) / (root * self.inverse_rate + self.offset);
@@ -109,7 +114,8 @@ impl<T: Float> Leader<T> {
     }
 }
 
-/// The last of some idle steps, or none: each computes the weight anew from a state that they all leave alone.
+/// The last of some idle steps, or none: each computes the weight anew from a state that they all
+/// leave alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LeaderMap<T>(Option<Leader<T>>);
 
@@ -147,7 +153,8 @@ impl<T: Float> Step<T> for FtrlStep<T> {
     type State = [T; 2];
     type Idle = LeaderMap<T>;
 
-    /// Both states are sums over gradients, from the [implied](Step::implied_state) ones on, and the weight follows from them.
+    /// Both states are sums over gradients, from the [implied](Step::implied_state) ones on, and
+    /// the weight follows from them.
     const CHANGES_ADD: bool = true;
 
     #[inline(always)]

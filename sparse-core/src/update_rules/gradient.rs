@@ -7,7 +7,8 @@ use crate::element::Float;
 pub(super) struct Preparation<T> {
     rescale: T,
     clip: T,
-    /// Neither changes anything: the same for all weights of a step, so that a loop over them decides it once.
+    /// Neither changes anything: the same for all weights of a step, so that a loop over them
+    /// decides it once.
     is_identity: bool,
 }
 

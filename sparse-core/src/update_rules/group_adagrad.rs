@@ -8,17 +8,19 @@ use crate::element::Float;
 update_rule! {
     /// Group AdaGrad: one state for a row of weights.
     ///
-    /// With `g` the gradient, `q = clip(rescale_grad · g)` to ±`clip_gradient`, and `h` a state of the row that starts at 0:
+    /// With `g` the gradient, `q = clip(rescale_grad · g)` to ±`clip_gradient`, and `h` a state of
+    /// the row that starts at 0:
     ///
     /// ```text
     /// h ← h + the mean of q² over the row
     /// w ← w - learning_rate · q / √(h + epsilon)
     /// ```
     ///
-    /// An idle step (`g = 0`) changes nothing. Of rows of one weight this is [`AdaGrad`](super::AdaGrad) without penalties; of an
-    /// embedding it keeps one number a row.
+    /// An idle step (`g = 0`) changes nothing. Of rows of one weight this is
+    /// [`AdaGrad`](super::AdaGrad) without penalties; of an embedding it keeps one number a row.
     ///
-    /// Source: `GroupAdaGrad` of MXNet; Duchi, Hazan and Singer, JMLR 12 (2011), with the rows as blocks.
+    /// Source: `GroupAdaGrad` of MXNet; Duchi, Hazan and Singer, JMLR 12 (2011), with the rows as
+    /// blocks.
     pub struct GroupAdaGrad = "group-adagrad" {
         /// Step size.
         learning_rate: f64 = 0.05, PositiveFinite;

@@ -1,4 +1,5 @@
-//! The hyperparameters of a rule as rows: name, place, bound. Checks and settings by name follow from them.
+//! The hyperparameters of a rule as rows: name, place, bound. Checks and settings by name follow
+//! from them.
 
 use super::rule::words_of;
 use super::{InvalidHyperparameter, RuleError};
@@ -98,8 +99,8 @@ impl Hyperparameter<'_> {
         }
     }
 
-    /// Sets the value; whether it is within the bound is for [`check`](Self::check) to say. Of a choice, what is not 0
-    /// means yes.
+    /// Sets the value; whether it is within the bound is for [`check`](Self::check) to say. Of a
+    /// choice, what is not 0 means yes.
     pub fn set(&mut self, number: f64) {
         match &mut self.value {
             Setting::Number(value) => **value = number,

@@ -9,7 +9,8 @@ use crate::element::Float;
 update_rule! {
     /// LAMB.
     ///
-    /// With `g` the gradient, `t = 1, 2, …` the steps made, states `m` and `v` that start at 0, and |·| the Euclidean norm of a whole parameter:
+    /// With `g` the gradient, `t = 1, 2, …` the steps made, states `m` and `v` that start at 0, and |·|
+    /// the Euclidean norm of a whole parameter:
     ///
     /// ```text
     /// q ← clip(rescale_grad · g)                             to ±clip_gradient
@@ -19,12 +20,15 @@ update_rule! {
     /// w ← w - learning_rate · |w| / |r| · r                  1 for the quotient where either norm is 0
     /// ```
     ///
-    /// `|w|` is first brought into `lower_bound` to `upper_bound`; without `bias_correction` neither `m` nor `v` is divided.
+    /// `|w|` is first brought into `lower_bound` to `upper_bound`; without `bias_correction`
+    /// neither `m` nor `v` is divided.
     ///
-    /// A step depends on all weights of a parameter, and costs O(weights), whatever the gradient stores: `lazy_update` must be `Dense`. It is for
-    /// dense layers in large batches; rows of a large table have Adam.
+    /// A step depends on all weights of a parameter, and costs O(weights), whatever the gradient
+    /// stores: `lazy_update` must be `Dense`. It is for dense layers in large batches; rows of a
+    /// large table have Adam.
     ///
-    /// Source: You et al., "Large batch optimization for deep learning: training BERT in 76 minutes", ICLR 2020, algorithm 2; `LAMB` of MXNet.
+    /// Source: You et al., "Large batch optimization for deep learning: training BERT in 76
+    /// minutes", ICLR 2020, algorithm 2; `LAMB` of MXNet.
     pub struct Lamb = "lamb" {
         /// Step size.
         learning_rate: f64 = 0.001, PositiveFinite;

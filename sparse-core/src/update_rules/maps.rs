@@ -4,8 +4,8 @@ use super::mean_run::MeanRun;
 use crate::element::Float;
 use std::fmt::Debug;
 
-/// A change of a weight and its state by steps without gradient. Two in a row are one of the same kind, which is
-/// what makes an idle row cheap: k steps are one map.
+/// A change of a weight and its state by steps without gradient. Two in a row are one of the same
+/// kind, which is what makes an idle row cheap: k steps are one map.
 ///
 /// A map holds what all weights of a parameter have in common; what it does to one weight says
 /// [`Step::apply_idle`](super::Step::apply_idle).
@@ -19,33 +19,37 @@ pub trait IdleMap: Copy + PartialEq + Debug + Send + Sync + 'static {
     /// The map that changes nothing.
     const IDENTITY: Self;
 
-    /// True where of some maps only the last counts that is not the identity, and applying it once more changes nothing:
-    /// then nobody needs to know since when a weight has been idle.
+    /// True where of some maps only the last counts that is not the identity, and applying it once
+    /// more changes nothing: then nobody needs to know since when a weight has been idle.
     const FORGETS: bool = false;
 
     /// `self` after `first`.
     fn after(&self, first: &Self) -> Self;
 
-    /// Appends the numbers that the map is made of, of every map of a type as many: what a checkpoint keeps.
+    /// Appends the numbers that the map is made of, of every map of a type as many: what a
+    /// checkpoint keeps.
     fn write(&self, numbers: &mut Vec<f64>);
 
     /// The names of these numbers, in formulas; none where no formula asks for them.
     const NUMBERS: &'static [&'static str] = &[];
 
-    /// The map made of the numbers that [`write`](Self::write) appended; `None` where they make none.
+    /// The map made of the numbers that [`write`](Self::write) appended; `None` where they make
+    /// none.
     fn read(numbers: &[f64]) -> Option<Self>;
 
     /// True where [`scalar`](Self::scalar) may be something.
     const HAS_SCALARS: bool = false;
 
-    /// True where nearly all maps of the type have a [`scalar`](Self::scalar): loops over rows then ask for scalars first, and keep in registers what
-    /// that takes.
+    /// True where nearly all maps of the type have a [`scalar`](Self::scalar): loops over rows then
+    /// ask for scalars first, and keep in registers what that takes.
     const MOSTLY_SCALARS: bool = false;
 
-    /// `[scale, shift]` where these two are all there is to a map, and compose as those of an affine one: first `[a, b]` and then `[c, d]` is
-    /// `[c · a, c · b + d]`, as long as all are powers of one map. So is what takes a weight `w` to `scale · w + shift · c`, with `c` a number of the
-    /// weight's own, and what moves it by `shift · v` and its velocity `v` to `scale · v`. Of long tables of two numbers a loop over
-    /// rows finds most of what it needs in a cache.
+    /// `[scale, shift]` where these two are all there is to a map, and compose as those of an
+    /// affine one: first `[a, b]` and then `[c, d]` is `[c · a, c · b + d]`, as long as all are
+    /// powers of one map. So is what takes a weight `w` to `scale · w + shift · c`, with `c` a
+    /// number of the weight's own, and what moves it by `shift · v` and its velocity `v` to
+    /// `scale · v`. Of long tables of two numbers a loop over rows finds most of what it needs in a
+    /// cache.
     #[inline]
     fn scalar(&self) -> Option<[f64; 2]> {
         None
@@ -91,8 +95,9 @@ pub trait IdleMap: Copy + PartialEq + Debug + Send + Sync + 'static {
         high.after(low)
     }
 
-    /// False where the map may change a weight that has never had a gradient, or its state. False is always right; true
-    /// makes the cost of bringing a whole table up to date grow with the rows that had one.
+    /// False where the map may change a weight that has never had a gradient, or its state. False
+    /// is always right; true makes the cost of bringing a whole table up to date grow with the rows
+    /// that had one.
     fn spares_fresh(&self) -> bool {
         *self == Self::IDENTITY
     }
@@ -115,7 +120,8 @@ pub trait IdleMap: Copy + PartialEq + Debug + Send + Sync + 'static {
     }
 }
 
-/// The map of a rule that has none: its idle steps change nothing, or are [`Idle::Open`](super::Idle::Open).
+/// The map of a rule that has none: its idle steps change nothing, or are
+/// [`Idle::Open`](super::Idle::Open).
 impl IdleMap for () {
     const IDENTITY: Self = ();
 
@@ -128,8 +134,9 @@ impl IdleMap for () {
     }
 }
 
-/// A linear map on (weight, first value of the state), by columns: the first is what a weight of 1 becomes, the second what a value of 1
-/// becomes. So a vector holds a column, and both numbers of the result are had at once.
+/// A linear map on (weight, first value of the state), by columns: the first is what a weight of 1
+/// becomes, the second what a value of 1 becomes. So a vector holds a column, and both numbers of
+/// the result are had at once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MatrixMap(pub [[f64; 2]; 2]);
 
@@ -196,11 +203,13 @@ impl IdleMap for MatrixMap {
     }
 }
 
-/// An affine map on (weight, first value of the state) under steps that all have the same gradient: [`MatrixMap`], and how far a
-/// gradient of 1 moves each of the two, as far as the rule is linear in what it makes of the gradient first (rescaled and clipped).
+/// An affine map on (weight, first value of the state) under steps that all have the same gradient:
+/// [`MatrixMap`], and how far a gradient of 1 moves each of the two, as far as the rule is linear
+/// in what it makes of the gradient first (rescaled and clipped).
 ///
-/// k steps of `x ← M · x + d · g` are `x ← Mᵏ · x + (Mᵏ⁻¹ + … + M + 1) · d · g`: the power and the geometric sum are composed together, for any
-/// `g`, so that one map serves all weights of a parameter.
+/// k steps of `x ← M · x + d · g` are `x ← Mᵏ · x + (Mᵏ⁻¹ + … + M + 1) · d · g`: the power and the
+/// geometric sum are composed together, for any `g`, so that one map serves all weights of a
+/// parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DriftMap {
     /// What becomes of the weight and the state.
@@ -252,8 +261,8 @@ impl IdleMap for DriftMap {
     }
 }
 
-/// `w ← sign(scale · w) · max(0, |scale · w| - threshold · c)`, with `c ≥ 0` a number of the weight's own that idle
-/// steps leave alone: decay, then the proximal step of an L1 penalty.
+/// `w ← sign(scale · w) · max(0, |scale · w| - threshold · c)`, with `c ≥ 0` a number of the
+/// weight's own that idle steps leave alone: decay, then the proximal step of an L1 penalty.
 ///
 /// Closed under composition, since `max(0, a · max(0, x) - b) = max(0, a · x - b)` for `a, b ≥ 0`.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -13,7 +13,8 @@ pub(super) fn taken_up(beta: f64, steps: u64) -> f64 {
     1.0 - beta.powi(i32::try_from(steps).unwrap_or(i32::MAX))
 }
 
-/// The steps after which nothing is left of the start of a mean with this beta. As many as there are of a beta of 1.
+/// The steps after which nothing is left of the start of a mean with this beta. As many as there
+/// are of a beta of 1.
 pub(super) fn corrected_after(beta: f64) -> u64 {
     (NOTHING_LEFT / (1.0 - beta)).ceil() as u64
 }

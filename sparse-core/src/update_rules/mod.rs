@@ -1,16 +1,18 @@
 //! Update rules: what a gradient does to a weight, each stated once.
 //!
-//! A rule gives its hyperparameters with their bounds ([`UpdateRule::hyperparameters`]), the recurrence of one step
-//! on one weight ([`Step::update`]), the state that the weight carries ([`Step::State`]) and what a step *without*
-//! gradient does ([`Step::idle`]), as a map that composes. The runtime derives the dense, exact and touched-rows
-//! updates from these and from nothing else; checks, command lines and the refusal of `Exact` where there is no closed
-//! form follow too.
+//! A rule gives its hyperparameters with their bounds ([`UpdateRule::hyperparameters`]), the
+//! recurrence of one step on one weight ([`Step::update`]), the state that the weight carries
+//! ([`Step::State`]) and what a step *without* gradient does ([`Step::idle`]), as a map that
+//! composes. The runtime derives the dense, exact and touched-rows updates from these and from
+//! nothing else; checks, command lines and the refusal of `Exact` where there is no closed form
+//! follow too.
 //!
 //! The rate of a rule is its field `learning_rate`. For a field that a rule lacks, such as `lr`,
 //! rustc proposes the one that is spelt most like it, `l1`.
 //!
-//! A rule is one file, which states it once by `update_rule!`, and its name in the list of `names.rs`. The page of all rules with
-//! their formulas and hyperparameters, `docs/optimizers.md`, is made from these statements.
+//! A rule is one file, which states it once by `update_rule!`, and its name in the list of
+//! `names.rs`. The page of all rules with their formulas and hyperparameters, `docs/optimizers.md`,
+//! is made from these statements.
 
 mod adadelta;
 mod adagrad;
@@ -90,8 +92,8 @@ use std::fmt::Debug;
 /// How the rows of a `row_sparse` gradient reach a parameter and its state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LazyUpdate {
-    /// The mathematics of the dense update at the cost of the sparse one: a row that batches did not touch
-    /// is brought up to date in closed form when it is next read. The default.
+    /// The mathematics of the dense update at the cost of the sparse one: a row that batches did
+    /// not touch is brought up to date in closed form when it is next read. The default.
     #[default]
     Exact,
     /// Only the rows of the gradient change, weights and states (MXNet's `lazy_update = True`): an
@@ -111,16 +113,19 @@ pub trait UpdateRule: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
     /// The rule's name on command lines and in checkpoints.
     const NAME: &'static str;
 
-    /// What it does, in Markdown: a sentence, the recurrence, what is known of idle steps, the source.
+    /// What it does, in Markdown: a sentence, the recurrence, what is known of idle steps, the
+    /// source.
     const ABOUT: &'static str = "";
 
     /// The names of what a weight carries, in the order of [`StateBlock::values`].
     const STATES: &'static [&'static str] = &[];
 
-    /// The recurrence as formulas, for devices that compile it; a rule without it runs on the host only.
+    /// The recurrence as formulas, for devices that compile it; a rule without it runs on the host
+    /// only.
     const RECURRENCE: Option<Recurrence> = None;
 
-    /// True of a rule that corrects gradients by a mean gradient, see [`variance_reduction`](Self::variance_reduction).
+    /// True of a rule that corrects gradients by a mean gradient, see
+    /// [`variance_reduction`](Self::variance_reduction).
     const CORRECTS: bool = false;
 
     /// Whether rows can wait for idle steps on a GPU, as [`LazyUpdate::Exact`] has them: only the
@@ -138,8 +143,9 @@ pub trait UpdateRule: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
     /// True of a rule whose states hold at one learning rate, so that no schedule may change it.
     const ONE_RATE: bool = false;
 
-    /// The hyperparameters without which no state of the rule gives a weight that is not 0: one of them must be above 0 where
-    /// [`Step::implied_state`] is to be something. None for rules whose weights do not follow from their states.
+    /// The hyperparameters without which no state of the rule gives a weight that is not 0: one of
+    /// them must be above 0 where [`Step::implied_state`] is to be something. None for rules whose
+    /// weights do not follow from their states.
     const GIVES_WEIGHTS: &'static [&'static str] = &[];
 
     /// One step of the rule with every hyperparameter resolved.
@@ -151,14 +157,14 @@ pub trait UpdateRule: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
     /// The learning rate before any schedule.
     fn learning_rate(&self) -> f64;
 
-    /// Where a step depends on how many were made before it: the number of steps after which it no longer does. 0 where a
-    /// step is like any other.
+    /// Where a step depends on how many were made before it: the number of steps after which it no
+    /// longer does. 0 where a step is like any other.
     fn counts_until(&self) -> u64 {
         0
     }
 
-    /// How a rule corrects the gradient of a batch before it uses it, if it does: what a trainer must prepare, in between epochs and
-    /// for each step.
+    /// How a rule corrects the gradient of a batch before it uses it, if it does: what a trainer
+    /// must prepare, in between epochs and for each step.
     fn variance_reduction(&self) -> Option<VarianceReduction> {
         None
     }
@@ -169,16 +175,18 @@ pub trait UpdateRule: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
     /// Chooses how row_sparse gradients are applied.
     fn set_lazy_update(&mut self, lazy_update: LazyUpdate);
 
-    /// The step at a given learning rate, after `clock` others. `penalty_scale` multiplies the rule's penalties: weight
-    /// decay and L1 (0 for parameters that are not to be shrunk, such as biases).
+    /// The step at a given learning rate, after `clock` others. `penalty_scale` multiplies the
+    /// rule's penalties: weight decay and L1 (0 for parameters that are not to be shrunk, such as
+    /// biases).
     fn step<T: Float>(&self, learning_rate: f64, penalty_scale: f64, clock: u64) -> Self::Step<T>;
 
-    /// Sets a hyperparameter by name. Whether a number makes sense is for [`check`](Self::check) to say; a choice, which cannot keep any
-    /// other, is 0 or 1.
+    /// Sets a hyperparameter by name. Whether a number makes sense is for [`check`](Self::check) to
+    /// say; a choice, which cannot keep any other, is 0 or 1.
     ///
     /// # Errors
     ///
-    /// [`RuleError::UnknownHyperparameter`], with the names that there are; [`RuleError::Hyperparameter`] for another number as a choice.
+    /// [`RuleError::UnknownHyperparameter`], with the names that there are;
+    /// [`RuleError::Hyperparameter`] for another number as a choice.
     fn set(&mut self, name: &str, value: f64) -> Result<(), RuleError> {
         let mut rows = self.hyperparameters();
         if let Some(row) = rows.iter_mut().find(|row| row.name == name) {
@@ -196,13 +204,14 @@ pub trait UpdateRule: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
         })
     }
 
-    /// Refuses hyperparameters that make no sense (negative rates, NaN), [`LazyUpdate::Exact`] where idle steps
-    /// have no closed form, and all but [`LazyUpdate::Dense`] where a step depends on a whole parameter.
+    /// Refuses hyperparameters that make no sense (negative rates, NaN), [`LazyUpdate::Exact`]
+    /// where idle steps have no closed form, and all but [`LazyUpdate::Dense`] where a step depends
+    /// on a whole parameter.
     ///
     /// # Errors
     ///
-    /// [`RuleError::Hyperparameter`] for the first outside its bound; [`RuleError::NoClosedForm`]; [`RuleError::CoupledDecay`];
-    /// [`RuleError::NeedsAllRows`].
+    /// [`RuleError::Hyperparameter`] for the first outside its bound; [`RuleError::NoClosedForm`];
+    /// [`RuleError::CoupledDecay`]; [`RuleError::NeedsAllRows`].
     fn check(&self) -> Result<(), RuleError> {
         check(self)
     }

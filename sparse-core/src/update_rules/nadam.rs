@@ -21,10 +21,12 @@ update_rule! {
     /// w ← w - learning_rate · a / (√(v / (1 - beta2^t)) + epsilon)
     /// ```
     ///
-    /// Idle steps (`q = 0`) are those of [`Adam`](super::Adam), at the rate `learning_rate · μₜ₊₁ / (1 - μ₁⋯μₜ₊₁)` and with `θⱼ = √(beta2ʲ / (1 - beta2^t))`,
-    /// where `t` is the number of the step. With `weight_decay` they have no closed form.
+    /// Idle steps (`q = 0`) are those of [`Adam`](super::Adam), at the rate
+    /// `learning_rate · μₜ₊₁ / (1 - μ₁⋯μₜ₊₁)` and with `θⱼ = √(beta2ʲ / (1 - beta2^t))`, where `t`
+    /// is the number of the step. With `weight_decay` they have no closed form.
     ///
-    /// Source: Dozat, "Incorporating Nesterov momentum into Adam", ICLR 2016 workshop, algorithm 2 with the schedule of its section 3.
+    /// Source: Dozat, "Incorporating Nesterov momentum into Adam", ICLR 2016 workshop, algorithm 2
+    /// with the schedule of its section 3.
     pub struct Nadam = "nadam" {
         /// Step size.
         learning_rate: f64 = 0.001, PositiveFinite;
@@ -52,7 +54,8 @@ update_rule! {
 }
 
 impl Nadam {
-    /// 0.96 to the power of `schedule_decay`: what is left after a step of the half that the momentum lacks at first.
+    /// 0.96 to the power of `schedule_decay`: what is left after a step of the half that the
+    /// momentum lacks at first.
     fn ratio(&self) -> f64 {
         0.96f64.powf(self.schedule_decay)
     }

@@ -4,7 +4,8 @@ use super::maps::IdleMap;
 use super::mean_run::MeanRun;
 use crate::element::Float;
 
-/// The powers of one map, as far as they were asked for: any of them is a product of one tabulated map a digit of the exponent.
+/// The powers of one map, as far as they were asked for: any of them is a product of one tabulated
+/// map a digit of the exponent.
 #[derive(Clone, Debug)]
 pub(super) struct Powers<M, A> {
     /// `digits[k][d - 1]` is the power `d · DIGIT^k`.
@@ -15,16 +16,18 @@ pub(super) struct Powers<M, A> {
     /// The [roots](IdleMap::root) of the powers `d · DIGIT^k`, from `d = 0` on.
     roots: [Vec<f64>; 2],
     scalars: Scalars<A>,
-    /// Those of the map before: two that take turns, as steps and passes over the data do that gather a mean gradient, are tabulated once.
+    /// Those of the map before: two that take turns, as steps and passes over the data do that
+    /// gather a mean gradient, are tabulated once.
     scalars_before: Scalars<A>,
-    /// Tables for later: all that there can be need of are made with the first one, so that a step in steady state allocates nothing.
+    /// Tables for later: all that there can be need of are made with the first one, so that a step
+    /// in steady state allocates nothing.
     spare: Vec<Vec<M>>,
     /// The power up to which, exclusively, the tables have them.
     tabulated: u64,
 }
 
-/// The first powers of a [scalar](IdleMap::scalar) map, from the power 0 on: all up to the highest that was asked for, at least, as far as there
-/// is room for [`SCALARS`]. Nothing of any other map.
+/// The first powers of a [scalar](IdleMap::scalar) map, from the power 0 on: all up to the highest
+/// that was asked for, at least, as far as there is room for [`SCALARS`]. Nothing of any other map.
 #[derive(Clone, Debug)]
 struct Scalars<A> {
     powers: Vec<[A; 2]>,
@@ -204,7 +207,8 @@ impl<M: IdleMap, A: Float> Powers<M, A> {
         Some(MeanRun { of_mean: A::of(of_mean), ..run })
     }
 
-    /// The first powers as [scalars](IdleMap::scalar), from the power 0 on, each rounded once; nothing where the map is no such one.
+    /// The first powers as [scalars](IdleMap::scalar), from the power 0 on, each rounded once;
+    /// nothing where the map is no such one.
     #[inline]
     pub(super) fn scalars(&self) -> &[[A; 2]] {
         &self.scalars.powers

@@ -3,11 +3,13 @@
 use super::{Hyperparameter, LazyUpdate, RuleError, UpdateRule, VarianceReduction};
 use crate::element::Float;
 
-/// Another rule, for steps that threads make at once on weights and states which they share without locks: what Hogwild training gives
-/// to the steps of its threads. The step is that of the other rule. A type of its own, so that loops for it are compiled where somebody
-/// asks for it, and nowhere else.
+/// Another rule, for steps that threads make at once on weights and states which they share without
+/// locks: what Hogwild training gives to the steps of its threads. The step is that of the other
+/// rule. A type of its own, so that loops for it are compiled where somebody asks for it, and
+/// nowhere else.
 ///
-/// Source: Niu, Recht, Ré and Wright, "Hogwild!: a lock-free approach to parallelizing stochastic gradient descent", NIPS 2011.
+/// Source: Niu, Recht, Ré and Wright, "Hogwild!: a lock-free approach to parallelizing stochastic
+/// gradient descent", NIPS 2011.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Racing<R>(pub R);
 

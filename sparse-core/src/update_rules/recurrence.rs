@@ -1,4 +1,5 @@
-//! Recurrences as formulas: what a device that compiles its kernels while the program runs is told of a rule.
+//! Recurrences as formulas: what a device that compiles its kernels while the program runs is told
+//! of a rule.
 
 use crate::formula::parse;
 use crate::operators::scalar;
@@ -10,11 +11,13 @@ const SHARE: usize = MOST_NUMBERS - 1;
 /// How many numbers of a step a recurrence may name.
 pub const MOST_NUMBERS: usize = 12;
 
-/// The recurrence of an update rule: scalar formulas in the language of the [operator table](crate::operators::scalar), for one weight.
+/// The recurrence of an update rule: scalar formulas in the language of the
+/// [operator table](crate::operators::scalar), for one weight.
 ///
-/// Formulas name the weight `w`, its gradient `g`, the states by their [names](super::UpdateRule::STATES), the
-/// [numbers of the step](super::Step::numbers) by those in `numbers`, and what was assigned before. [`Step::update`](super::Step::update)
-/// is the same recurrence in Rust; a test holds each rule's to the other.
+/// Formulas name the weight `w`, its gradient `g`, the states by their
+/// [names](super::UpdateRule::STATES), the [numbers of the step](super::Step::numbers) by those in
+/// `numbers`, and what was assigned before. [`Step::update`](super::Step::update) is the same
+/// recurrence in Rust; a test holds each rule's to the other.
 ///
 /// ```
 /// use sparse_core::update_rules::{AdaGrad, UpdateRule};
@@ -28,29 +31,37 @@ pub struct Recurrence {
     pub numbers: &'static [&'static str],
     /// The gradient as the rule uses it, `q`.
     pub gradient: &'static str,
-    /// Of a rule with a state [of the row](super::OfRow): what is done to it before the assignments.
+    /// Of a rule with a state [of the row](super::OfRow): what is done to it before the
+    /// assignments.
     pub row: Option<RowRecurrence>,
-    /// Names and the formulas of what they become, in order: states, `w`, and others for later formulas.
+    /// Names and the formulas of what they become, in order: states, `w`, and others for later
+    /// formulas.
     pub assignments: &'static [(&'static str, &'static str)],
-    /// Of a rule [by norms](super::Step::BY_NORMS): what is done to all weights after the assignments, which leave them alone.
+    /// Of a rule [by norms](super::Step::BY_NORMS): what is done to all weights after the
+    /// assignments, which leave them alone.
     pub norms: Option<NormRecurrence>,
     /// What idle steps do, where they have a closed form that is not the last of them.
     pub idle: Option<IdleRecurrence>,
-    /// What steps do that all have the same gradient `g`, where they have one: of it the rule makes the same `q` at each.
+    /// What steps do that all have the same gradient `g`, where they have one: of it the rule makes
+    /// the same `q` at each.
     pub drift: Option<IdleRecurrence>,
-    /// Of a rule that [corrects](super::UpdateRule::CORRECTS) gradients: all of this is that of the rule which gets them. A state more is the mean
-    /// gradient, and two numbers of the step more, the [last](MOST_NUMBERS) ones, say whether it only gathers, and the share of a gradient in the mean.
-    /// Idle steps of it are steps of the other rule with the mean as their gradient.
+    /// Of a rule that [corrects](super::UpdateRule::CORRECTS) gradients: all of this is that of the
+    /// rule which gets them. A state more is the mean gradient, and two numbers of the step more,
+    /// the [last](MOST_NUMBERS) ones, say whether it only gathers, and the share of a gradient in
+    /// the mean. Idle steps of it are steps of the other rule with the mean as their gradient.
     pub corrects: bool,
 }
 
-/// What a run of steps does to a weight and its state, as formulas over the numbers of its map: [`Step::apply_idle`](super::Step::apply_idle) or
-/// [`Step::apply_drift`](super::Step::apply_drift) is the same in Rust, and a test holds the two to each other.
+/// What a run of steps does to a weight and its state, as formulas over the numbers of its map:
+/// [`Step::apply_idle`](super::Step::apply_idle) or [`Step::apply_drift`](super::Step::apply_drift)
+/// is the same in Rust, and a test holds the two to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IdleRecurrence {
-    /// The names of the map's numbers, in the order in which it [writes](super::IdleMap::write) them.
+    /// The names of the map's numbers, in the order in which it [writes](super::IdleMap::write)
+    /// them.
     pub numbers: &'static [&'static str],
-    /// Names and the formulas of what they become, in order; they may name the numbers of the step as well, which are the same at all rates.
+    /// Names and the formulas of what they become, in order; they may name the numbers of the step
+    /// as well, which are the same at all rates.
     pub assignments: &'static [(&'static str, &'static str)],
 }
 
@@ -109,7 +120,8 @@ impl Resolved for bool {
 }
 
 impl Recurrence {
-    /// Whether a weight costs a quotient, and the root that goes with it, as a rule for loops that have vectors for these.
+    /// Whether a weight costs a quotient, and the root that goes with it, as a rule for loops that
+    /// have vectors for these.
     ///
     /// ```
     /// use sparse_core::update_rules::{Ftrl, Sgd, UpdateRule};
@@ -131,8 +143,9 @@ impl Recurrence {
         false
     }
 
-    /// Makes a step on the weights of a row, or of a parameter if it is [by norms](Self::norms), by the formulas, in `f64`: what kernels made of them
-    /// are tested against. `numbers` are those of the step, and `weights` have a value and a gradient each.
+    /// Makes a step on the weights of a row, or of a parameter if it is [by norms](Self::norms), by
+    /// the formulas, in `f64`: what kernels made of them are tested against. `numbers` are those of
+    /// the step, and `weights` have a value and a gradient each.
     ///
     /// `states` are those of each weight, in order, or the one block of the row.
     ///
@@ -220,7 +233,8 @@ impl Recurrence {
         Ok(())
     }
 
-    /// Makes a run of idle steps on a weight by the formulas, in `f64`. `numbers` are those of any step, and `map` those of the map of the run.
+    /// Makes a run of idle steps on a weight by the formulas, in `f64`. `numbers` are those of any
+    /// step, and `map` those of the map of the run.
     ///
     /// # Errors
     ///

@@ -1,8 +1,9 @@
 //! What rules have in common that correct the gradient of a batch by a mean gradient.
 //!
-//! The gradient of a batch is a noisy sample of the gradient over all data, and the noise keeps a constant step size from
-//! converging. Such a rule is given the difference of the gradient and an old gradient of the same samples, adds the mean `μ` of
-//! the old gradients of all samples, and hands the sum to another rule:
+//! The gradient of a batch is a noisy sample of the gradient over all data, and the noise keeps a
+//! constant step size from converging. Such a rule is given the difference of the gradient and an
+//! old gradient of the same samples, adds the mean `μ` of the old gradients of all samples, and
+//! hands the sum to another rule:
 //!
 //! ```text
 //! given    d = gradient of the batch - its old gradient
@@ -10,10 +11,11 @@
 //!          μ ← μ + share · d                 share = 0: the old gradients stay; rows / n: the new ones take their place
 //! ```
 //!
-//! `μ` is not zero where `d` is: a row that a batch does not touch moves as well. It is kept beside the weight, as a state, so that such an
-//! idle step is a step of the other rule with the gradient `μ`, which is the same until the row is touched: the
-//! [drift](Step::drift) of that rule, k steps of which are one affine map. Nothing is approximated, and a step costs
-//! O(rows touched). What touches rows, settles them and flushes them is what does so for every rule.
+//! `μ` is not zero where `d` is: a row that a batch does not touch moves as well. It is kept beside
+//! the weight, as a state, so that such an idle step is a step of the other rule with the gradient
+//! `μ`, which is the same until the row is touched: the [drift](Step::drift) of that rule, k steps
+//! of which are one affine map. Nothing is approximated, and a step costs O(rows touched). What
+//! touches rows, settles them and flushes them is what does so for every rule.
 
 use super::{
     DriftMap, Idle, IdleMap, MOST_NUMBERS, Recurrence, RuleError, StateBlock, Step, UpdateRule,
@@ -23,8 +25,8 @@ use crate::element::Float;
 /// How a rule corrects gradients: what it needs beside the step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VarianceReduction {
-    /// Old gradients are those at a snapshot of the parameters, which is taken, and their mean computed, before every epoch whose
-    /// number is a multiple of `update_freq`.
+    /// Old gradients are those at a snapshot of the parameters, which is taken, and their mean
+    /// computed, before every epoch whose number is a multiple of `update_freq`.
     Snapshot {
         /// Epochs from snapshot to snapshot, at least 1.
         update_freq: u64,
@@ -41,14 +43,16 @@ pub enum Correction {
         /// How much the gradient counts in the mean.
         share: f64,
     },
-    /// The weight is updated by the gradient plus the mean, which then gains `share` times the gradient.
+    /// The weight is updated by the gradient plus the mean, which then gains `share` times the
+    /// gradient.
     Apply {
         /// How much the gradient counts in the mean.
         share: f64,
     },
 }
 
-/// The state of a weight: that of the rule which gets the corrected gradient, and the mean gradient.
+/// The state of a weight: that of the rule which gets the corrected gradient, and the mean
+/// gradient.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ReducedState<S, T> {
     /// Of the other rule.
@@ -70,8 +74,8 @@ impl<T: Float, S: StateBlock<T>> StateBlock<T> for ReducedState<S, T> {
     }
 }
 
-/// The step of another rule with a corrected gradient. `LEARNS`: steps that apply gradients change the mean as well, whose share is 0
-/// elsewhere.
+/// The step of another rule with a corrected gradient. `LEARNS`: steps that apply gradients change
+/// the mean as well, whose share is 0 elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReducedStep<S, T, const LEARNS: bool> {
     inner: S,
@@ -177,7 +181,8 @@ impl<T: Float, S: Step<T>, const LEARNS: bool> Step<T> for ReducedStep<S, T, LEA
         Some(ReducedState { inner: self.inner.implied_state(weight)?, mean: T::zero() })
     }
 
-    /// Those of the other rule, then, as the [last](super::Recurrence::corrects) ones, what is done with the gradient.
+    /// Those of the other rule, then, as the [last](super::Recurrence::corrects) ones, what is done
+    /// with the gradient.
     fn numbers(&self) -> [f64; MOST_NUMBERS] {
         let mut numbers = self.inner.numbers();
         let [.., gathers, share] = &mut numbers;
@@ -218,7 +223,8 @@ impl<R: UpdateRule> States<R> {
     pub(super) const NAMES: &'static [&'static str] = Self::ALL.split_at(R::STATES.len() + 1).0;
 }
 
-/// The recurrence of a rule that hands corrected gradients to `R`, where that has formulas and a state for each weight.
+/// The recurrence of a rule that hands corrected gradients to `R`, where that has formulas and a
+/// state for each weight.
 pub(super) const fn recurrence<R: UpdateRule>() -> Option<Recurrence> {
     match R::RECURRENCE {
         Some(inner)

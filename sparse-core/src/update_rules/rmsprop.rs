@@ -16,7 +16,8 @@ update_rule! {
     /// w ← w - learning_rate · q / √(n + epsilon)             then to ±clip_weights
     /// ```
     ///
-    /// An idle step (`g = 0`) without weight decay makes `n` smaller and leaves `w` alone; with weight decay it has no closed form.
+    /// An idle step (`g = 0`) without weight decay makes `n` smaller and leaves `w` alone; with
+    /// weight decay it has no closed form.
     ///
     /// Source: Tieleman and Hinton, "Neural networks for machine learning", lecture 6.5, 2012.
     pub struct RmsProp = "rmsprop" {

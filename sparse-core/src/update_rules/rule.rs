@@ -1,6 +1,7 @@
 //! A rule in one statement.
 
-/// The words of a [`Bound`](super::Bound), each once: in messages, and in the documentation of fields.
+/// The words of a [`Bound`](super::Bound), each once: in messages, and in the documentation of
+/// fields.
 macro_rules! words_of {
     (Positive) => {
         "positive"
@@ -22,24 +23,26 @@ macro_rules! words_of {
     };
 }
 
-/// States a rule: what it is, its name, the type of its step, the names of what a weight carries, and its hyperparameters, each with
-/// type, default, bound and meaning. The struct, its defaults, the rows of its hyperparameters, their documentation and the page
-/// of update rules follow.
+/// States a rule: what it is, its name, the type of its step, the names of what a weight carries,
+/// and its hyperparameters, each with type, default, bound and meaning. The struct, its defaults,
+/// the rows of its hyperparameters, their documentation and the page of update rules follow.
 ///
-/// The recurrence is that of `Step::update` as [formulas](super::Recurrence): `numbers` are what they name of the resolved step, and
-/// `gradient` is how `q` is made, [`CLIPPED`](super::recurrence::CLIPPED) or with decay.
+/// The recurrence is that of `Step::update` as [formulas](super::Recurrence): `numbers` are what
+/// they name of the resolved step, and `gradient` is how `q` is made,
+/// [`CLIPPED`](super::recurrence::CLIPPED) or with decay.
 ///
-/// `norms` has the formulas of `Step::direction` and `Step::rate_by_norms`, of a rule that has these.
+/// `norms` has the formulas of `Step::direction` and `Step::rate_by_norms`, of a rule that has
+/// these.
 ///
-/// `idle` has the same of `Step::apply_idle`, over the numbers of its map, and `drift` of `Step::apply_drift`: rules without them catch up on the
-/// host only.
+/// `idle` has the same of `Step::apply_idle`, over the numbers of its map, and `drift` of
+/// `Step::apply_drift`: rules without them catch up on the host only.
 ///
-/// `gives_weights` names the hyperparameters of which one must be above 0 where a weight is to have a state, as
-/// [`UpdateRule::GIVES_WEIGHTS`](super::UpdateRule::GIVES_WEIGHTS) says.
+/// `gives_weights` names the hyperparameters of which one must be above 0 where a weight is to have
+/// a state, as [`UpdateRule::GIVES_WEIGHTS`](super::UpdateRule::GIVES_WEIGHTS) says.
 ///
-/// Every rule has `clip_gradient`, `rescale_grad` and `lazy_update` besides. The step has a function `resolve(rule, learning_rate,
-/// penalty_scale, clock)`; where a step depends on how many were made before, `counts` names the rule's method that says for
-/// how long.
+/// Every rule has `clip_gradient`, `rescale_grad` and `lazy_update` besides. The step has a
+/// function `resolve(rule, learning_rate, penalty_scale, clock)`; where a step depends on how many
+/// were made before, `counts` names the rule's method that says for how long.
 ///
 /// ```text
 /// update_rule! {
@@ -90,9 +93,11 @@ macro_rules! update_rule {
             )+
             /// Clips each element of the rescaled gradient to ±this, where the formulas say `clip`.
             pub clip_gradient: Option<f64>,
-            /// Multiplies the gradient before clipping. The gradient of a loss is already a mean over the batch.
+            /// Multiplies the gradient before clipping. The gradient of a loss is already a mean
+            /// over the batch.
             pub rescale_grad: f64,
-            /// How row_sparse gradients are applied. `Exact`, the default, is refused where idle steps have no closed form.
+            /// How row_sparse gradients are applied. `Exact`, the default, is refused where idle
+            /// steps have no closed form.
             pub lazy_update: $crate::update_rules::LazyUpdate,
         }
 

@@ -8,7 +8,8 @@ use crate::element::Float;
 update_rule! {
     /// Stochastic gradient descent.
     ///
-    /// With `g` the gradient, `q = clip(rescale_grad · g)` to ±`clip_gradient`, and `v` a state that starts at 0:
+    /// With `g` the gradient, `q = clip(rescale_grad · g)` to ±`clip_gradient`, and `v` a state
+    /// that starts at 0:
     ///
     /// ```text
     /// momentum = 0:  w ← w - learning_rate · (q + weight_decay · w)
@@ -18,14 +19,16 @@ update_rule! {
     /// l1 > 0, then:  w ← sign(w) · max(0, |w| - learning_rate · l1)
     /// ```
     ///
-    /// An idle step (`g = 0`) is linear in (w, v), so that k of them are one 2 × 2 matrix power, and shrinks w without momentum:
-    /// exact sparse updates cost O(rows touched). Momentum and `l1` together have no closed form.
+    /// An idle step (`g = 0`) is linear in (w, v), so that k of them are one 2 × 2 matrix power,
+    /// and shrinks w without momentum: exact sparse updates cost O(rows touched). Momentum and `l1`
+    /// together have no closed form.
     ///
-    /// Of the three formulas for weight decay in circulation this is the one in which clipping leaves the
-    /// decay alone and the learning rate scales both.
+    /// Of the three formulas for weight decay in circulation this is the one in which clipping
+    /// leaves the decay alone and the learning rate scales both.
     ///
-    /// Source of `nesterov`: Sutskever, Martens, Dahl and Hinton, "On the importance of initialization and momentum in deep learning",
-    /// ICML 2013, with the weight after the look ahead as `w`.
+    /// Source of `nesterov`: Sutskever, Martens, Dahl and Hinton, "On the importance of
+    /// initialization and momentum in deep learning", ICML 2013, with the weight after the look
+    /// ahead as `w`.
     pub struct Sgd = "sgd" {
         /// Step size.
         learning_rate: f64 = 0.01, PositiveFinite;
@@ -72,7 +75,8 @@ pub struct SgdStep<T> {
     /// learning_rate · l1.
     threshold: T,
     preparation: Preparation<T>,
-    /// Momentum and nothing else: fewer operations between a gradient and its weight, for which the next step may wait.
+    /// Momentum and nothing else: fewer operations between a gradient and its weight, for which the
+    /// next step may wait.
     only_momentum: bool,
 }
 
@@ -93,8 +97,8 @@ impl<T: Float> SgdStep<T> {
         }
     }
 
-    /// The step on (weight, velocity), before the threshold, for a prepared gradient of 0 and of 1: it is linear in the three. Without momentum
-    /// there is no velocity, which stays as it is.
+    /// The step on (weight, velocity), before the threshold, for a prepared gradient of 0 and of 1:
+    /// it is linear in the three. Without momentum there is no velocity, which stays as it is.
     fn linear(&self) -> DriftMap {
         let (momentum, decay) = (self.momentum.as_f64(), self.decay.as_f64());
         let rate = self.learning_rate.as_f64();
@@ -113,8 +117,8 @@ impl<T: Float> SgdStep<T> {
 
 /// What idle steps do to (weight, velocity): a linear map, then the proximal step of an L1 penalty.
 ///
-/// Closed under composition where the threshold is 0 or the weight does not depend on the velocity, as
-/// `max(0, a · max(0, x) - b) = max(0, a · x - b)` for `a, b ≥ 0`.
+/// Closed under composition where the threshold is 0 or the weight does not depend on the velocity,
+/// as `max(0, a · max(0, x) - b) = max(0, a · x - b)` for `a, b ≥ 0`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SgdMap {
     /// The linear map.
@@ -149,7 +153,8 @@ impl IdleMap for SgdMap {
     const HAS_SCALARS: bool = true;
     const MOSTLY_SCALARS: bool = true;
 
-    /// Decay alone scales the weight. Momentum alone scales the velocity, and is the shift of the weight along it.
+    /// Decay alone scales the weight. Momentum alone scales the velocity, and is the shift of the
+    /// weight along it.
     #[inline]
     fn scalar(&self) -> Option<[f64; 2]> {
         let scalar = self.matrix.scale().map(|scale| [scale, 0.0]);

@@ -8,7 +8,8 @@ use crate::element::Float;
 update_rule! {
     /// Signum: SGD by the signs of gradients, or of their running mean.
     ///
-    /// With `g` the gradient, `q = clip(rescale_grad · g)` to ±`clip_gradient`, and `m` a state that starts at 0:
+    /// With `g` the gradient, `q = clip(rescale_grad · g)` to ±`clip_gradient`, and `m` a state
+    /// that starts at 0:
     ///
     /// ```text
     /// momentum = 0:  w ← w - learning_rate · (sign(q) + weight_decay · w)
@@ -16,18 +17,22 @@ update_rule! {
     ///                w ← w + learning_rate · (sign(m) - decoupled_decay · w)
     /// ```
     ///
-    /// The sign of 0 is 0. An idle step (`g = 0`) without weight decay leaves the sign of `m` alone, so that k of them shrink the
-    /// weight and add a sum of rates; `weight_decay` with momentum has no closed form.
+    /// The sign of 0 is 0. An idle step (`g = 0`) without weight decay leaves the sign of `m`
+    /// alone, so that k of them shrink the weight and add a sum of rates; `weight_decay` with
+    /// momentum has no closed form.
     ///
-    /// Source: Bernstein, Wang, Azizzadenesheli and Anandkumar, "signSGD: compressed optimisation for non-convex problems", ICML 2018.
+    /// Source: Bernstein, Wang, Azizzadenesheli and Anandkumar, "signSGD: compressed optimisation
+    /// for non-convex problems", ICML 2018.
     pub struct Signum = "signum" {
         /// Step size.
         learning_rate: f64 = 0.01, PositiveFinite;
         /// Fraction of the running mean kept from step to step.
         momentum: f64 = 0.9, BelowOne;
-        /// L2 penalty: adds `weight_decay · w` to what the mean is made of, or to the sign without momentum.
+        /// L2 penalty: adds `weight_decay · w` to what the mean is made of, or to the sign without
+        /// momentum.
         weight_decay: f64 = 0.0, AtLeastZero;
-        /// With momentum, the fraction `learning_rate · decoupled_decay` of a weight is taken off at each step.
+        /// With momentum, the fraction `learning_rate · decoupled_decay` of a weight is taken off
+        /// at each step.
         decoupled_decay: f64 = 0.0, AtLeastZero;
     }
     step: SignumStep;
@@ -52,7 +57,8 @@ pub struct SignumStep<T> {
     momentum: T,
     /// weight_decay, as the mean sees it.
     weight_decay: T,
-    /// What is taken off a weight: learning_rate · weight_decay without momentum, else learning_rate · decoupled_decay.
+    /// What is taken off a weight: learning_rate · weight_decay without momentum, else
+    /// learning_rate · decoupled_decay.
     shrinkage: T,
     preparation: Preparation<T>,
 }

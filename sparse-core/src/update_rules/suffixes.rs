@@ -2,14 +2,14 @@
 
 use super::maps::IdleMap;
 
-/// A growing sequence of maps, of which the product of any suffix takes O(log₁₆ length) products: all that a
-/// history is asked for ends at the present.
+/// A growing sequence of maps, of which the product of any suffix takes O(log₁₆ length) products:
+/// all that a history is asked for ends at the present.
 ///
 /// Appending costs some 8 products on average and the memory of 16/15 maps.
 #[derive(Clone, Debug)]
 pub struct Suffixes<M> {
-    /// `levels[k][i]`, for block `i` of `FAN^k` maps: the product from its start to the end of the block of
-    /// `FAN^(k+1)` maps that it is in, or of the level, whichever comes first.
+    /// `levels[k][i]`, for block `i` of `FAN^k` maps: the product from its start to the end of the
+    /// block of `FAN^(k+1)` maps that it is in, or of the level, whichever comes first.
     levels: Vec<Vec<M>>,
     /// `tails[k]`: the product of the maps after the last block of level `k`.
     tails: Vec<M>,
@@ -37,8 +37,10 @@ impl<M: IdleMap> Suffixes<M> {
         self.len() == 0
     }
 
-    /// The products from each block of a level on, of `FAN` blocks of the level below: to the end of the block of the level above that it is
-    /// in, or of the level, whichever comes first. Blocks of level 0 are the maps. Those of a finished block of the level above stay as they are.
+    /// The products from each block of a level on, of `FAN` blocks of the level below: to the end
+    /// of the block of the level above that it is in, or of the level, whichever comes first.
+    /// Blocks of level 0 are the maps. Those of a finished block of the level above stay as they
+    /// are.
     pub fn level(&self, level: usize) -> &[M] {
         self.levels.get(level).map_or(&[], Vec::as_slice)
     }

@@ -3,21 +3,24 @@
 use super::reduced::{self, VarianceReduction, of_inner_rule};
 use super::{InvalidHyperparameter, RuleError, Sgd, UpdateRule};
 
-/// Stochastic variance-reduced gradient (SVRG): any other rule, given gradients whose noise vanishes as training converges, so that a
-/// constant learning rate reaches the optimum.
+/// Stochastic variance-reduced gradient (SVRG): any other rule, given gradients whose noise
+/// vanishes as training converges, so that a constant learning rate reaches the optimum.
 ///
-/// Before every epoch whose number is a multiple of `update_freq` a snapshot `w̃` of the parameters is taken, and the mean `μ` of the
-/// gradients at `w̃` over all samples is computed. A step then hands
+/// Before every epoch whose number is a multiple of `update_freq` a snapshot `w̃` of the parameters
+/// is taken, and the mean `μ` of the gradients at `w̃` over all samples is computed. A step then
+/// hands
 ///
 /// ```text
 /// g(w) - g(w̃) + μ
 /// ```
 ///
-/// of its batch to `rule`. Weight decay is the rule's own, and not in `g`. An idle step is a step of the rule with gradient `μ`: k of them are
-/// one affine map where the rule is linear (SGD, with momentum and weight decay). With another rule `LazyUpdate::Exact` is refused.
+/// of its batch to `rule`. Weight decay is the rule's own, and not in `g`. An idle step is a step
+/// of the rule with gradient `μ`: k of them are one affine map where the rule is linear (SGD, with
+/// momentum and weight decay). With another rule `LazyUpdate::Exact` is refused.
 ///
-/// The mean is computed from zero at every snapshot. MXNet's `SVRGModule` adds it to what is left of the one before; that variant has a name, `accumulates`, so
-/// that [`set`](UpdateRule::set) can say why it is refused.
+/// The mean is computed from zero at every snapshot. MXNet's `SVRGModule` adds it to what is left
+/// of the one before; that variant has a name, `accumulates`, so that [`set`](UpdateRule::set) can
+/// say why it is refused.
 ///
 /// ```
 /// use sparse_core::update_rules::{Sgd, Svrg, UpdateRule};
@@ -29,9 +32,10 @@ use super::{InvalidHyperparameter, RuleError, Sgd, UpdateRule};
 /// assert_eq!(never.check().unwrap_err().to_string(), "svrg: `update_freq` is 0, but must be a whole number, at least 1");
 /// ```
 ///
-/// Source: Johnson and Zhang, "Accelerating stochastic gradient descent using predictive variance reduction", NIPS 2013. How to learn from
-/// sparse rows with it: Konečný, Liu, Richtárik and Takáč, "Mini-batch semi-stochastic gradient descent in the proximal setting", 2015,
-/// where the rule is SGD without momentum.
+/// Source: Johnson and Zhang, "Accelerating stochastic gradient descent using predictive variance
+/// reduction", NIPS 2013. How to learn from sparse rows with it: Konečný, Liu, Richtárik and Takáč,
+/// "Mini-batch semi-stochastic gradient descent in the proximal setting", 2015, where the rule is
+/// SGD without momentum.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Svrg<R> {
     /// Epochs from snapshot to snapshot, at least 1; 2 by default. Each costs a pass over the data.

@@ -261,7 +261,8 @@ fn clipping_and_rescaling_come_before_everything() {
     });
 }
 
-/// The two statements of a recurrence, in Rust and as formulas, agree wherever a rule's hyperparameters lead.
+/// The two statements of a recurrence, in Rust and as formulas, agree wherever a rule's
+/// hyperparameters lead.
 #[test]
 fn the_formulas_of_a_rule_are_its_update() {
     for_each_rule!(|rule: R| {

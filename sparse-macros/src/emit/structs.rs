@@ -154,7 +154,7 @@ pub(super) fn inherent(emit: &Emit<'_>) -> TokenStream {
             ///
             #[doc = " A dimension that is missing, unknown or too large to address; an initializer that makes no"]
             /// sense.
-            #visibility fn new(__dims: #rt::Dims, __seed: #rt::Seed) -> #rt::Result<Self> {
+            #visibility fn new(__dims: #rt::Dims, __seed: #rt::Seed) -> #rt::OuterResult<Self> {
                 #body
             }
 

@@ -95,8 +95,8 @@ pub fn encode<T: Float>(
     Ok(())
 }
 
-/// Reads `count` values of type `T` and hands them to `take`, one by one, with the bytes of each piece to
-/// `look` before.
+/// Reads `count` values of type `T` and hands them to `take`, one by one, with the bytes of each
+/// piece to `look` before.
 pub fn decode<T: Float>(
     reader: &mut impl Read,
     count: usize,
@@ -116,7 +116,8 @@ pub fn decode<T: Float>(
     Ok(())
 }
 
-/// Hands all that is left to read to `look`, in pieces of a few kilobytes, all but the last of them whole words.
+/// Hands all that is left to read to `look`, in pieces of a few kilobytes, all but the last of them
+/// whole words.
 pub fn visit(reader: &mut impl Read, mut look: impl FnMut(&[u8])) -> io::Result<()> {
     let mut buffer = vec![0; 4 * PIECE];
     loop {

@@ -7,7 +7,7 @@ use std::fmt::{self, Display, Formatter, Write};
 /// another line.
 ///
 /// ```
-/// use sparse_runtime::escaped::Escaped;
+/// use nnz::escaped::Escaped;
 ///
 /// assert_eq!(Escaped("größe\u{1b}[2J\n").to_string(), r"größe\u{1b}[2J\n");
 /// ```

@@ -17,12 +17,12 @@ use std::f64::consts::TAU;
 /// The initial values of a parameter.
 ///
 /// ```
-/// use sparse_runtime::initializer::{Initializer, Seed};
+/// use nnz::initializer::{Initializer, Seed};
 /// let normal = Initializer::Normal { mean: 0.0, std: 0.01 };
 /// let small: Vec<f32> = normal.values(3, 2, Seed(42).stream(0))?;
 /// let large: Vec<f32> = normal.values(1000, 2, Seed(42).stream(0))?;
 /// assert_eq!(small, large[..6]);
-/// # Ok::<(), sparse_runtime::initializer::InitializerError>(())
+/// # Ok::<(), nnz::initializer::InitializerError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Initializer {

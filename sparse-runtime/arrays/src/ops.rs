@@ -3,10 +3,10 @@
 //! own message.
 //!
 //! ```
-//! use sparse_runtime::formats::{Csr, Dense};
-//! use sparse_runtime::ops;
+//! use nnz::formats::{Csr, Dense};
+//! use nnz::ops;
 //!
-//! # fn main() -> sparse_runtime::Result<()> {
+//! # fn main() -> nnz::Result<()> {
 //! let x = Csr::new(3, vec![0, 2, 3], vec![0u32, 2, 1], vec![1.0f32, 2.0, 3.0])?;
 //! let w = Dense::new([3, 1], vec![1.0, 10.0, 100.0])?;
 //! let scores: Dense = ops::dot(&x, &w)?;
@@ -34,10 +34,10 @@
 //! already.
 //!
 //! ```
-//! use sparse_runtime::formats::{Csr, Dense, RowSparse};
-//! use sparse_runtime::ops;
+//! use nnz::formats::{Csr, Dense, RowSparse};
+//! use nnz::ops;
 //!
-//! # fn main() -> sparse_runtime::Result<()> {
+//! # fn main() -> nnz::Result<()> {
 //! let x = RowSparse::from_rows(3, [(1, [1.0f32, 2.0])])?;
 //! let (ones, csr) = (Dense::ones([3, 2]), x.to_csr()?);
 //! let scaled: RowSparse = &x * 0.5;
@@ -52,8 +52,8 @@
 //! ```
 //!
 //! ```compile_fail
-//! # let x = sparse_runtime::formats::RowSparse::<f32>::zeros([3, 2]);
-//! let exponentials = sparse_runtime::ops::exp(&x);
+//! # let x = nnz::formats::RowSparse::<f32>::zeros([3, 2]);
+//! let exponentials = nnz::ops::exp(&x);
 //! ```
 
 use crate::device::Cpu;

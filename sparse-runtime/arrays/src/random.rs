@@ -24,7 +24,7 @@ impl Purpose {
 }
 
 /// The generator of one stream: those of one seed are independent.
-pub(crate) fn generator(seed: u64, stream: u64) -> ChaCha8Rng {
+pub fn generator(seed: u64, stream: u64) -> ChaCha8Rng {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
     let mut generator = ChaCha8Rng::from_seed(key);
@@ -34,7 +34,7 @@ pub(crate) fn generator(seed: u64, stream: u64) -> ChaCha8Rng {
 
 /// A number below `bound`, which is not 0, by multiplication: the bias is below `bound / 2^64`.
 #[inline]
-pub(crate) fn below(generator: &mut impl Rng, bound: u64) -> u64 {
+pub fn below(generator: &mut impl Rng, bound: u64) -> u64 {
     ((u128::from(generator.next_u64()) * u128::from(bound)) >> 64) as u64
 }
 

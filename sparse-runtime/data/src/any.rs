@@ -14,12 +14,12 @@ use sparse_core::element::{Float, Unit};
 /// batch costs one branch more for each of its arrays.
 ///
 /// ```
-/// use sparse_runtime::data::{AnyDataset, DataSource};
-/// use sparse_runtime::data::synthetic::click_log;
+/// use nnz::data::{AnyDataset, DataSource};
+/// use nnz::data::synthetic::click_log;
 ///
 /// let data = AnyDataset::from(click_log(100, 1 << 10, 5, 1)?);
 /// assert_eq!((data.n_rows(), data.n_features()), (Some(100), 1 << 10));
-/// # Ok::<(), sparse_runtime::Error>(())
+/// # Ok::<(), nnz::Error>(())
 /// ```
 pub enum AnyDataset<T: Float = f32> {
     /// Lies in memory.

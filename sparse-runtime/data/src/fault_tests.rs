@@ -11,7 +11,9 @@ const TEXT: &[u8] = b"1 1:0.5\n-1 2:1\n1 1:2\n";
 #[track_caller]
 fn assert_refused<A>(result: Result<A, ReadError>, what: &'static str, found: usize) {
     match result.err() {
-        Some(ReadError::Threads(error)) => assert_eq!(error, TooManyThreads { what, found }),
+        Some(ReadError::Threads(error)) => {
+            assert_eq!(error, TooManyThreads::check(what, found).unwrap_err())
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -57,7 +59,8 @@ fn streams_refuse_more_threads_than_there_can_be() {
 fn data_is_not_divided_for_more_threads_than_there_can_be() {
     let data = || synthetic::click_log(100, 50, 4, 1).unwrap();
     for found in [MAX_THREADS + 1, usize::MAX] {
-        let expected = FormatError::Threads(TooManyThreads { what: "divided_for", found });
+        let expected =
+            FormatError::Threads(TooManyThreads::check("divided_for", found).unwrap_err());
         let error = data().features().unwrap().view().divided_for(found).err();
         assert_eq!(error, Some(expected.clone()));
         assert_eq!(data().divided_for(found).err(), Some(DataError::Format(expected)));

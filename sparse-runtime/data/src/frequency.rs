@@ -16,8 +16,8 @@ use sparse_core::element::{Element, Float, Stored};
 /// trained table rows are [put back](Self::restore).
 ///
 /// ```
-/// use sparse_runtime::data::{Dataset, FrequencyOrder};
-/// use sparse_runtime::formats::Csr;
+/// use nnz::data::{Dataset, FrequencyOrder};
+/// use nnz::formats::Csr;
 ///
 /// let x = Csr::from_rows(1000, [vec![(70, 1.0f32), (900, 2.0)], vec![(900, 3.0)]])?;
 /// let data = Dataset::new(x, vec![1.0, 0.0])?;
@@ -26,7 +26,7 @@ use sparse_core::element::{Element, Float, Stored};
 /// assert_eq!(new, [Some(0), Some(1), Some(2), Some(999)]);
 /// let data = order.reorder(data)?;
 /// assert_eq!(data.features().map(|x| x.values()), Some(&[2.0, 1.0, 3.0][..]));
-/// # Ok::<(), sparse_runtime::Error>(())
+/// # Ok::<(), nnz::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct FrequencyOrder {
@@ -137,12 +137,12 @@ impl FrequencyOrder {
     /// [`DataError::OrderWidth`] if the table has another number of rows.
     ///
     /// ```
-    /// # use sparse_runtime::{data::FrequencyOrder, formats::Csr, table::Table};
+    /// # use nnz::{data::FrequencyOrder, formats::Csr, table::Table};
     /// let order = FrequencyOrder::of_csr(&Csr::from_rows(4, [vec![(2, 1.0f32)]])?);
     /// let mut w = Table::from_values(1, &[0.5f32, 0.0, 0.0, 0.0]);
     /// order.restore(&mut w)?;
     /// assert_eq!(w.values(), [0.0, 0.0, 0.5, 0.0]);
-    /// # Ok::<(), sparse_runtime::Error>(())
+    /// # Ok::<(), nnz::Error>(())
     /// ```
     pub fn restore<T: Element>(&self, table: &mut Table<T>) -> Result<(), DataError> {
         self.check(table.n_rows())?;

@@ -20,14 +20,14 @@ const PRIMES: [u64; 5] = [
 /// How tokens become columns: into `2^bits` of them, by a hash with a seed.
 ///
 /// ```
-/// use sparse_runtime::data::Hashing;
+/// use nnz::data::Hashing;
 ///
 /// let hashing = Hashing::new(18)?;
 /// assert_eq!(hashing.n_columns(), 1 << 18);
 /// // A function of seed, name and token alone.
 /// assert_eq!(hashing.column("city", b"Bern"), hashing.column("city", b"Bern"));
 /// assert_ne!(hashing.column("city", b"Bern"), hashing.column("brand", b"Bern"));
-/// # Ok::<(), sparse_runtime::data::DataError>(())
+/// # Ok::<(), nnz::data::DataError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hashing {

@@ -24,13 +24,13 @@ use sparse_core::element::Float;
 /// give the size in their arguments.
 ///
 /// ```
-/// use sparse_runtime::data::{DataSource, InSequence};
-/// use sparse_runtime::model::Model;
-/// use sparse_runtime::training::predict;
+/// use nnz::data::{DataSource, InSequence};
+/// use nnz::model::Model;
+/// use nnz::training::predict;
 ///
 /// /// The forecasts for the time after the training data, 32 samples a step.
 /// fn forecast<M: Model>(model: &mut M, next: &impl DataSource<M::Element>) ->
-/// sparse_runtime::Result<Vec<M::Element>> {
+/// nnz::Result<Vec<M::Element>> {
 ///     Ok(predict(model, &InSequence(next), 32)?.values().to_vec())
 /// }
 /// ```

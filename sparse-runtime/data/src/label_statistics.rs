@@ -12,14 +12,14 @@ use std::collections::BTreeMap;
 /// Statistics of the labels of a column. Sums are in `f64`, for any type of the labels.
 ///
 /// ```
-/// use sparse_runtime::data::Dataset;
-/// use sparse_runtime::formats::Csr;
+/// use nnz::data::Dataset;
+/// use nnz::formats::Csr;
 ///
 /// let data = Dataset::new(Csr::<f32>::zeros(4, 1), vec![1.0, 3.0, 1.0, 3.0])?;
 /// let labels = &data.label_statistics()[0];
 /// assert_eq!((labels.mean(), labels.variance()), (Some(2.0), Some(1.0)));
 /// assert_eq!((labels.range(), labels.distinct()), (Some((1.0, 3.0)), Some(&[1.0, 3.0][..])));
-/// # Ok::<(), sparse_runtime::Error>(())
+/// # Ok::<(), nnz::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabelStatistics {

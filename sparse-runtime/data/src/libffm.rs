@@ -18,11 +18,11 @@ use sparse_core::element::Float;
 /// largest index plus one, unless it is [declared](LibFfm::n_features).
 ///
 /// ```
-/// use sparse_runtime::data::{LibFfm, TextReader};
+/// use nnz::data::{LibFfm, TextReader};
 ///
 /// let data = TextReader::new(LibFfm::new()).read_bytes("inline", b"1 0:3:0.5 2:7:1\n0 1:4:1\n")?;
 /// assert_eq!((data.n_rows(), data.n_features(), data.columns().len()), (2, 8, 3));
-/// # Ok::<(), sparse_runtime::Error>(())
+/// # Ok::<(), nnz::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LibFfm {

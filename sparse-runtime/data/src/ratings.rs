@@ -19,7 +19,7 @@ use sparse_core::element::Float;
 /// the maps of the training data.
 ///
 /// ```
-/// use sparse_runtime::data::{Ratings, TextReader};
+/// use nnz::data::{Ratings, TextReader};
 ///
 /// let text = b"196::242::3.5\n186::302::3\n";
 /// let train = TextReader::new(Ratings::new()).read_bytes("train", text)?;
@@ -27,7 +27,7 @@ use sparse_core::element::Float;
 /// let known = Ratings::new().users(users.clone()).items(items.clone());
 /// let test = TextReader::new(known).read_bytes("test", b"186::242::5\n")?;
 /// assert_eq!(test.n_rows(), 1);
-/// # Ok::<(), sparse_runtime::Error>(())
+/// # Ok::<(), nnz::Error>(())
 /// ```
 ///
 /// The first line is a header if its third field is a word, in quotes or not, as in

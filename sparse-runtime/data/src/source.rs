@@ -5,11 +5,11 @@
 //! batches until the next one is read, so that a reader can reuse its buffers:
 //!
 //! ```
-//! use sparse_runtime::data::{BatchOptions, Batches, DataSource};
-//! use sparse_runtime::model::{BatchSource, Model};
+//! use nnz::data::{BatchOptions, Batches, DataSource};
+//! use nnz::model::{BatchSource, Model};
 //!
 //! /// The mean loss over the data.
-//! fn mean_loss<M, S>(model: &mut M, data: &S) -> sparse_runtime::Result<f64>
+//! fn mean_loss<M, S>(model: &mut M, data: &S) -> nnz::Result<f64>
 //! where
 //!     M: Model,
 //!     S: DataSource<M::Element>,
@@ -63,13 +63,13 @@ pub trait DataSource<T: Float> {
     /// hashes its columns, and of each file the length and 64 KiB in 16 places.
     ///
     /// ```
-    /// use sparse_runtime::data::{DataSource, Dataset};
-    /// use sparse_runtime::formats::Csr;
+    /// use nnz::data::{DataSource, Dataset};
+    /// use nnz::formats::Csr;
     ///
     /// let data = |label| Dataset::new(Csr::<f32>::zeros(2, 5), vec![0.0, label]);
     /// assert_eq!(data(1.0)?.fingerprint()?, data(1.0)?.fingerprint()?);
     /// assert_ne!(data(1.0)?.fingerprint()?, data(2.0)?.fingerprint()?);
-    /// # Ok::<(), sparse_runtime::Error>(())
+    /// # Ok::<(), nnz::Error>(())
     /// ```
     ///
     /// # Errors

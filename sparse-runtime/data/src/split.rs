@@ -14,11 +14,11 @@ impl<T: Float> Dataset<T> {
     /// [`DataError::Fraction`] unless the fraction is in [0, 1].
     ///
     /// ```
-    /// use sparse_runtime::data::synthetic::click_log;
+    /// use nnz::data::synthetic::click_log;
     ///
     /// let (train, test) = click_log(1000, 1 << 12, 5, 42)?.split(0.8, 1)?;
     /// assert_eq!((train.n_rows(), test.n_rows()), (800, 200));
-    /// # Ok::<(), sparse_runtime::Error>(())
+    /// # Ok::<(), nnz::Error>(())
     /// ```
     pub fn split(&self, fraction: f64, seed: u64) -> Result<(Self, Self), DataError> {
         if !(0.0..=1.0).contains(&fraction) {

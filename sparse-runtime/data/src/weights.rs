@@ -59,8 +59,8 @@ impl<T: Float> Dataset<T> {
     /// first label: an id, or a number compared with 1/2.
     ///
     /// ```
-    /// use sparse_runtime::data::{ClassWeights, ColumnValues, Dataset};
-    /// use sparse_runtime::formats::Csr;
+    /// use nnz::data::{ClassWeights, ColumnValues, Dataset};
+    /// use nnz::formats::Csr;
     ///
     /// let data = Dataset::new(Csr::<f32>::zeros(4, 1), vec![1.0, -1.0, -1.0, -1.0])?;
     /// let data = data.with_class_weights(&ClassWeights::Balanced)?;
@@ -69,7 +69,7 @@ impl<T: Float> Dataset<T> {
     ///     panic!("no weights");
     /// };
     /// assert_eq!(weights.values(), [2.0, 2.0 / 3.0, 2.0 / 3.0, 2.0 / 3.0]);
-    /// # Ok::<(), sparse_runtime::Error>(())
+    /// # Ok::<(), nnz::Error>(())
     /// ```
     ///
     /// # Errors

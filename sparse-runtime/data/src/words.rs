@@ -21,13 +21,13 @@ use std::ops::RangeInclusive;
 /// `text`.
 ///
 /// ```
-/// use sparse_runtime::data::{Hashing, TextReader, Words};
+/// use nnz::data::{Hashing, TextReader, Words};
 ///
 /// let format = Words::new(Hashing::new(20)?).ngrams(1..=2)?;
 /// let data = TextReader::new(format).read_bytes("inline", b"1\tA bag of words\n-1\tno words\n")?;
 /// // 4 words and 3 pairs; 2 words and 1 pair.
 /// assert_eq!((data.n_rows(), data.features().unwrap().nnz()), (2, 10));
-/// # Ok::<(), sparse_runtime::Error>(())
+/// # Ok::<(), nnz::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Words {

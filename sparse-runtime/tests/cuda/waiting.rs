@@ -249,7 +249,7 @@ fn the_steps_that_rows_wait_for_have_a_bound() {
     assert!(
         matches!(
             &error,
-            sparse_runtime::Error::Optimizer(OptimizerError::WaitsTooLong { parameter, steps, most: MOST })
+            sparse_runtime::model::Error::Optimizer(OptimizerError::WaitsTooLong { parameter, steps, most: MOST })
                 if parameter == "w" && *steps == MOST + 1
         ),
         "{error}"
@@ -299,7 +299,9 @@ fn n16_adam_is_refused_where_rows_would_wait_on_a_gpu() {
     assert!(
         matches!(
             &error,
-            sparse_runtime::Error::Optimizer(OptimizerError::IdleStepsOnGpu { rule: "adam" })
+            sparse_runtime::model::Error::Optimizer(OptimizerError::IdleStepsOnGpu {
+                rule: "adam"
+            })
         ),
         "{error}"
     );

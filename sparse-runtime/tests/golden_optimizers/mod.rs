@@ -190,11 +190,11 @@ impl Device for OnHost {
     ) -> sparse_runtime::Result<()> {
         let w = &mut self.0;
         if gradient.storage == Storage::Dense {
-            return updater.apply_dense(0, &mut w[..], &gradient.data);
+            return Ok(updater.apply_dense(0, &mut w[..], &gradient.data)?);
         }
         let gradient = gradient.row_sparse()?;
         updater.settle_rows(0, &mut w[..], gradient.indices().iter().map(|&row| row as usize))?;
-        updater.apply_row_sparse(0, &mut w[..], gradient.view())
+        Ok(updater.apply_row_sparse(0, &mut w[..], gradient.view())?)
     }
 
     fn read<R: UpdateRule>(
@@ -325,13 +325,14 @@ fn without_bug(
 
 fn run<R: UpdateRule, D: Device>(case: &Value, rule: R) -> Result<Met, String> {
     let text = |error: sparse_runtime::Error| error.to_string();
+    let of_step = |error: sparse_runtime::model::Error| error.to_string();
     let weight = Tensor::parse(&case["weight"]);
     let gradients: Vec<Tensor> =
         (case["grads"].as_array().unwrap().iter()).map(Tensor::parse).collect();
     let storage = Some(gradients[0].storage);
     let spec = ParameterSpec::new("w", weight.shape[0], weight.row_size(), storage);
     let learning_rate = rule.learning_rate() as f32;
-    let mut updater = Updater::<_, f32>::new(rule, vec![spec]).map_err(text)?;
+    let mut updater = Updater::<_, f32>::new(rule, vec![spec]).map_err(of_step)?;
     if let Err(error) = D::check(&updater) {
         return Ok(Met::NotThere(error.to_string()));
     }
@@ -341,7 +342,7 @@ fn run<R: UpdateRule, D: Device>(case: &Value, rule: R) -> Result<Met, String> {
         let mut step = || -> sparse_runtime::Result<()> {
             updater.begin_step()?;
             weights.apply(&mut updater, gradient)?;
-            updater.end_step()
+            Ok(updater.end_step()?)
         };
         step().map_err(text)?;
         let after = &case[format!("after{}", t + 1)];

@@ -52,7 +52,7 @@ impl Device for OnGpu {
     }
 
     fn check<R: UpdateRule>(updater: &Updater<R, f32>) -> Result<()> {
-        updater.check_for_gpu()
+        Ok(updater.check_for_gpu()?)
     }
 
     fn apply<R: UpdateRule>(
@@ -66,11 +66,11 @@ impl Device for OnGpu {
             let dense = Dense::new(Shape::new(&gradient.shape), gradient.data.clone())?;
             let there = dense.to_gpu(&gpu)?;
             let gradient = CudaGradient::Dense(there.view());
-            return updater.apply_on_gpu(0, table, host, gradient, context);
+            return Ok(updater.apply_on_gpu(0, table, host, gradient, context)?);
         }
         let there = gradient.row_sparse()?.to_gpu(&gpu)?;
         let gradient = CudaGradient::RowSparse(there.view());
-        updater.apply_on_gpu(0, table, host, gradient, context)
+        Ok(updater.apply_on_gpu(0, table, host, gradient, context)?)
     }
 
     fn read<R: UpdateRule>(

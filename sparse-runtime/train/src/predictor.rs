@@ -22,9 +22,9 @@ use std::path::Path;
 /// others to open. Arithmetic stays in `f32`.
 ///
 /// ```
-/// use sparse_runtime::Result;
-/// use sparse_runtime::model::Model;
-/// use sparse_runtime::predictor::Predictor;
+/// use nnz::Result;
+/// use nnz::model::Model;
+/// use nnz::predictor::Predictor;
 ///
 /// /// The outputs for samples of entries, by as many threads as there are samples.
 /// fn score<M: Model<Element = f32>>(path: &str, rows: &[(&[u32], &[f32])]) -> Result<Vec<f32>> {

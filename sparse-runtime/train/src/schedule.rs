@@ -19,7 +19,7 @@ pub enum ScheduleUnit {
 /// With `t` the number of steps or epochs made before, as `unit` says:
 ///
 /// ```
-/// use sparse_runtime::schedule::{Schedule, ScheduleUnit};
+/// use nnz::schedule::{Schedule, ScheduleUnit};
 ///
 /// let halving = Schedule::Step { every: 2, factor: 0.5, unit: ScheduleUnit::Epoch };
 /// let factors = [1, 2, 5].map(|epoch| halving.factor(0, epoch));

@@ -177,7 +177,7 @@ impl DataSource<f64> for Fails<'_> {
         &'s self,
         inputs: &[InputInfo],
         options: &BatchOptions,
-    ) -> nnz::Result<DatasetBatches<'s, f64>> {
+    ) -> nnz::data::Result<DatasetBatches<'s, f64>> {
         let is_chosen = (thread::current().id() == self.caller) == self.fails_caller;
         match is_chosen && self.failures.fetch_add(1, Ordering::Relaxed) == 0 {
             true if self.panics => panic!("no such disk"),

@@ -8,12 +8,13 @@ use crate::element::Float;
 
 /// The idle maps of all steps so far, so that any interval of steps can be applied as one map.
 ///
-/// Steps with equal maps form a run. A query inside the newest run is one power (with a table for short
-/// ones); a query over several runs combines O(log runs) tabulated products, so that a learning rate that
-/// changes at every step costs O(log steps) and not O(gap). Of maps that [forget](IdleMap::FORGETS) the newest runs are
-/// kept and nothing is multiplied.
+/// Steps with equal maps form a run. A query inside the newest run is one power (with a table for
+/// short ones); a query over several runs combines O(log runs) tabulated products, so that a
+/// learning rate that changes at every step costs O(log steps) and not O(gap). Of maps that
+/// [forget](IdleMap::FORGETS) the newest runs are kept and nothing is multiplied.
 ///
-/// Maps are multiplied in `f64`; [scalar](IdleMap::scalar) powers are tabulated in `A`, that in which they are applied.
+/// Maps are multiplied in `f64`; [scalar](IdleMap::scalar) powers are tabulated in `A`, that in
+/// which they are applied.
 #[derive(Clone, Debug)]
 pub struct IdleHistory<M, A = f64> {
     /// Steps recorded.
@@ -48,13 +49,14 @@ impl<M: IdleMap, A: Float> IdleHistory<M, A> {
         self.runs.len()
     }
 
-    /// The map and the first step of each run that is kept: with the number of steps, all that a history is.
+    /// The map and the first step of each run that is kept: with the number of steps, all that a
+    /// history is.
     pub fn runs(&self) -> &[(M, u64)] {
         &self.runs
     }
 
-    /// The history of so many steps with these runs, which gives the same bits as the one that they were
-    /// [taken](Self::runs) from. `None` where steps go back or beyond the last.
+    /// The history of so many steps with these runs, which gives the same bits as the one that they
+    /// were [taken](Self::runs) from. `None` where steps go back or beyond the last.
     pub fn of_runs(steps: u64, runs: &[(M, u64)]) -> Option<Self> {
         let last = runs.last().map_or(0, |run| run.1);
         if last > steps || !runs.is_sorted_by_key(|run| run.1) || M::FORGETS && runs.len() > 2 {
@@ -76,8 +78,8 @@ impl<M: IdleMap, A: Float> IdleHistory<M, A> {
         Some(history)
     }
 
-    /// Forgets everything but the number of steps. Only after every row has been brought up to date. The newest run goes on:
-    /// the powers of its map are still good.
+    /// Forgets everything but the number of steps. Only after every row has been brought up to
+    /// date. The newest run goes on: the powers of its map are still good.
     pub fn forget(&mut self) {
         if M::FORGETS {
             return;
@@ -89,8 +91,8 @@ impl<M: IdleMap, A: Float> IdleHistory<M, A> {
         self.finished.clear();
     }
 
-    /// Forgets everything and counts on from `steps`, as if nothing had been recorded since. Only after every row has been brought up
-    /// to date.
+    /// Forgets everything and counts on from `steps`, as if nothing had been recorded since. Only
+    /// after every row has been brought up to date.
     pub fn restart(&mut self, steps: u64) {
         self.runs.clear();
         self.finished.clear();
@@ -171,8 +173,8 @@ impl<M: IdleMap, A: Float> IdleHistory<M, A> {
         *self = Self::of_runs(self.steps, &self.runs[..kept]).unwrap_or_default();
     }
 
-    /// Records a step of maps of which only the last counts. Two runs are kept: the newest may be steps that are yet to
-    /// come.
+    /// Records a step of maps of which only the last counts. Two runs are kept: the newest may be
+    /// steps that are yet to come.
     #[inline]
     fn replace(&mut self, map: M) {
         let last = self.runs.last().map(|run| run.0);
@@ -205,8 +207,8 @@ impl<M: IdleMap, A: Float> IdleHistory<M, A> {
         self.between(from, self.steps)
     }
 
-    /// The first step of the newest run of equal maps, and the first powers of its map, from the first on: the maps of as many
-    /// steps of that run.
+    /// The first step of the newest run of equal maps, and the first powers of its map, from the
+    /// first on: the maps of as many steps of that run.
     #[inline]
     pub fn newest_powers(&self) -> Option<(u64, &[M])> {
         let &(_, start) = self.runs.last()?;
@@ -226,8 +228,9 @@ impl<M: IdleMap, A: Float> IdleHistory<M, A> {
         self.powers.spent_run(count)
     }
 
-    /// The first powers of the newest run's map as [scalars](IdleMap::scalar), from the power 0 on, which changes nothing; none where it is no
-    /// such map. All up to the steps of that run, as far as there is room.
+    /// The first powers of the newest run's map as [scalars](IdleMap::scalar), from the power 0 on,
+    /// which changes nothing; none where it is no such map. All up to the steps of that run, as far
+    /// as there is room.
     #[inline]
     pub fn newest_scalars(&self) -> &[[A; 2]] {
         self.powers.scalars()

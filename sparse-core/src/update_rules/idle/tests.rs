@@ -119,7 +119,8 @@ fn of_maps_that_forget_the_last_counts() {
     assert_eq!((history.steps(), history.since(0)), (13, Last(Some(7))));
 }
 
-/// As many as the newest run is long, the same as maps: also where a run goes on, is taken back, or follows one of the same map.
+/// As many as the newest run is long, the same as maps: also where a run goes on, is taken back, or
+/// follows one of the same map.
 #[test]
 fn scalar_powers_are_the_powers() {
     let map = |t: u64| DriftMap::of_scalar([1.0 - 0.01 * (t / 1500) as f64, -0.1]);

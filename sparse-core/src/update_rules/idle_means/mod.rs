@@ -1,6 +1,8 @@
-//! Idle steps along a running mean that is divided by the root of another one: many of them as one step, for rules like Adam.
+//! Idle steps along a running mean that is divided by the root of another one: many of them as one
+//! step, for rules like Adam.
 //!
-//! Without a gradient the mean `m` and the mean square `v` only shrink, by `β₁` and `β₂` a step. Idle step `j` of a run moves a weight by
+//! Without a gradient the mean `m` and the mean square `v` only shrink, by `β₁` and `β₂` a step.
+//! Idle step `j` of a run moves a weight by
 //!
 //! ```text
 //! rⱼ · m · β₁ʲ / (√v · θⱼ + ε)        θⱼ = √β₂ʲ
@@ -12,31 +14,37 @@
 //! m / √v · Σ ωⱼ · θⱼ / (θⱼ + x)       ωⱼ = rⱼ · β₁ʲ / θⱼ,  x = ε / √v
 //! ```
 //!
-//! where `ωⱼ` and `θⱼ` are the same for all weights, and `x` is a number of the weight. The sum is one over a distribution of `θ`. It
-//! follows from the first moments of the distribution, `Mᵢ = Σ ωⱼ · θⱼⁱ`, which are added up from run to run: those of a run after `k` others
-//! count `(β₁ / √β₂)ᵏ · √β₂ᵏⁱ` times. Gauss' quadrature with two places, which is exact in four moments, as a continued fraction:
+//! where `ωⱼ` and `θⱼ` are the same for all weights, and `x` is a number of the weight. The sum is
+//! one over a distribution of `θ`. It follows from the first moments of the distribution,
+//! `Mᵢ = Σ ωⱼ · θⱼⁱ`, which are added up from run to run: those of a run after `k` others count
+//! `(β₁ / √β₂)ᵏ · √β₂ᵏⁱ` times. Gauss' quadrature with two places, which is exact in four moments,
+//! as a continued fraction:
 //!
 //! ```text
 //! Σ ≈ M₀ · A / (A + x)                A = α - V / (x + α + T / V)
 //! ```
 //!
-//! with `α`, `V` and `T` the mean, the variance and the third central moment. So the run is a step of rate `M₀ · A` at a root that has
-//! shrunk by `A`. That is exact for one step and where `x` is 0 or infinite; else its relative error is about `6 · x · V² / (α · (α + x)⁴)`,
-//! below 1e-8 for any run and any weight at `β₁ = 0.9` and `β₂ = 0.999`. A run whose error may be above 2⁻²² for a weight is made in pieces, see
-//! [`Along::make`]. Where it is not, a [`MeanRun`] has all that a row asks for.
+//! with `α`, `V` and `T` the mean, the variance and the third central moment. So the run is a step
+//! of rate `M₀ · A` at a root that has shrunk by `A`. That is exact for one step and where `x` is 0
+//! or infinite; else its relative error is about `6 · x · V² / (α · (α + x)⁴)`, below 1e-8 for any
+//! run and any weight at `β₁ = 0.9` and `β₂ = 0.999`. A run whose error may be above 2⁻²² for a
+//! weight is made in pieces, see [`Along::make`]. Where it is not, a [`MeanRun`] has all that a row
+//! asks for.
 
 use super::IdleHistory;
 use super::maps::IdleMap;
 use super::mean_run::MeanRun;
 use crate::element::Float;
 
-/// The relative error of a run as one step, as far as it is estimated, from which on the run is made in pieces.
+/// The relative error of a run as one step, as far as it is estimated, from which on the run is
+/// made in pieces.
 const TOLERANCE: f64 = 1.0 / (1 << 22) as f64;
 
 /// A variance below this, relative to the square of the mean, is rounding.
 const NO_VARIANCE: f64 = 1.0 / (1u64 << 44) as f64;
 
-/// What a run of idle steps does to a weight, its mean and its mean square, as far as all weights have it in common.
+/// What a run of idle steps does to a weight, its mean and its mean square, as far as all weights
+/// have it in common.
 ///
 /// ```text
 /// w ← scale · w - (what the moments make of m, v and ε)
@@ -56,7 +64,8 @@ pub struct MeanMap {
 }
 
 impl MeanMap {
-    /// The map of one step `w ← scale · w - rate · β₁ · m / (√(β₂ · v) · correction + ε)`, with `betas` the two.
+    /// The map of one step `w ← scale · w - rate · β₁ · m / (√(β₂ · v) · correction + ε)`, with
+    /// `betas` the two.
     pub(super) fn of_step(scale: f64, rate: f64, correction: f64, betas: [f64; 2]) -> Self {
         let [of_mean, of_square] = betas;
         // A mean square that forgets at once keeps what is nothing next to any ε.
@@ -144,15 +153,17 @@ impl MeanMap {
     }
 }
 
-/// Whether `β₁` is so far below `√β₂` that the steps of a run that count are near its start. Elsewhere those of a long run, at roots that have all
-/// but vanished, weigh more than the estimate of the error knows.
+/// Whether `β₁` is so far below `√β₂` that the steps of a run that count are near its start.
+/// Elsewhere those of a long run, at roots that have all but vanished, weigh more than the estimate
+/// of the error knows.
 #[inline(always)]
 pub(super) fn are_near([of_mean, of_square]: [f64; 2]) -> bool {
     let fourth = of_square.powi(4);
     of_mean * of_mean <= fourth * fourth * of_square
 }
 
-/// A weight with its mean and mean square, in the numbers in which idle steps are made, and what the rule has for all weights.
+/// A weight with its mean and mean square, in the numbers in which idle steps are made, and what
+/// the rule has for all weights.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Along {
     pub(super) weight: f64,
@@ -189,7 +200,8 @@ impl Along {
         self.end(map, map.scale * self.weight - moved);
     }
 
-    /// Makes the idle steps `from .. to` of a history, where `to` is not before its newest run: as many at once as can be.
+    /// Makes the idle steps `from .. to` of a history, where `to` is not before its newest run: as
+    /// many at once as can be.
     #[cold]
     #[inline(never)]
     pub(super) fn make<A: Float>(
@@ -197,7 +209,8 @@ impl Along {
         history: &IdleHistory<MeanMap, A>,
         (mut from, to): (u64, u64),
     ) {
-        /// Pieces after which the rest is tried as a whole: a product of maps costs more than a piece of one step.
+        /// Pieces after which the rest is tried as a whole: a product of maps costs more than a
+        /// piece of one step.
         const PIECES: usize = 16;
         while from < to {
             if self.try_run(&history.between(from, to)) {

@@ -52,7 +52,8 @@ struct Pair<R: UpdateRule, T: Float> {
 }
 
 impl<R: UpdateRule, T: Float> Pair<R, T> {
-    /// `adamw` shrinks the weight, and that of `ftml` is a quotient that is made anew at every step.
+    /// `adamw` shrinks the weight, and that of `ftml` is a quotient that is made anew at every
+    /// step.
     const IS_MOVED_ALONE: bool = !matches!(R::NAME.as_bytes(), b"adamw" | b"ftml");
 
     fn new(mut rule: R, rate: fn(u64) -> f64, clock: u64) -> Self {
@@ -246,7 +247,8 @@ fn n16_a_mean_that_outlives_its_root_is_followed_step_by_step() {
     hold_long::<_, f64>(Adam { beta2: 0.0, ..Adam::default() }, 1e-3, 500);
 }
 
-/// With the defaults one map is enough for any weight, so that a row costs the same however long it waits.
+/// With the defaults one map is enough for any weight, so that a row costs the same however long it
+/// waits.
 #[test]
 fn n16_with_the_defaults_no_row_is_caught_up_with_in_pieces() {
     let mut history = History::<Adam, f64>::default();

@@ -14,9 +14,9 @@
 //! the kernel's name, and work after a failure is not done.
 //!
 //! ```
-//! use sparse_runtime::device::cuda::{CudaError, Gpu};
-//! use sparse_runtime::formats::Dense;
-//! # fn main() -> Result<(), sparse_runtime::Error> {
+//! use nnz::device::cuda::{CudaError, Gpu};
+//! use nnz::formats::Dense;
+//! # fn main() -> Result<(), nnz::Error> {
 //! let x = Dense::from_rows(&[[1.0f32, 2.0], [3.0, 4.0]]);
 //! match Gpu::open(0) {
 //!     Ok(gpu) => assert_eq!(x.to_gpu(&gpu)?.to_cpu()?, x),

@@ -17,7 +17,8 @@ pub fn are_even(columns: &[usize], firsts: impl Iterator<Item = usize>) -> bool 
     })
 }
 
-/// The first columns of shares of the entries of `x`, given where each begins among the sorted entries, from 0 to 1.
+/// The first columns of shares of the entries of `x`, given where each begins among the sorted
+/// entries, from 0 to 1.
 pub fn columns_of_shares<V: Stored>(
     x: CsrView<'_, V>,
     starts: impl Iterator<Item = f64>,
@@ -40,7 +41,8 @@ pub fn equal_starts(n_parts: usize) -> impl Iterator<Item = f64> {
     (1..n_parts).map(move |part| part as f64 / n_parts as f64)
 }
 
-/// The entries of all rows of data, divided by columns so that each of some threads has about as many. O(nnz) on each thread.
+/// The entries of all rows of data, divided by columns so that each of some threads has about as
+/// many. O(nnz) on each thread.
 ///
 /// # Errors
 ///
@@ -53,7 +55,8 @@ pub fn divide<V: Stored>(
     DividedEntries::of(x, columns_of_shares(x, equal_starts(n_parts)).collect())
 }
 
-/// Sums that two threads write in one line of the cache cost both: parts begin at rows that are a multiple of this.
+/// Sums that two threads write in one line of the cache cost both: parts begin at rows that are a
+/// multiple of this.
 pub const LINE: usize = 16;
 
 /// Columns of so many entries tell how the entries spread.

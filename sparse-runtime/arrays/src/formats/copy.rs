@@ -7,7 +7,7 @@ use sparse_core::storage::Storage;
 /// A borrowed array whose storage type is known at run time.
 ///
 /// ```
-/// use sparse_runtime::formats::{AnyView, Csr, Dense};
+/// use nnz::formats::{AnyView, Csr, Dense};
 /// let (dense, csr) = (Dense::<f32>::ones([2, 3]), Csr::zeros(4, 3));
 /// let arrays: [AnyView<'_>; 2] = [(&dense).into(), (&csr).into()];
 /// let sizes = arrays.map(|array| (array.stype().name(), array.shape()[0]));

@@ -50,12 +50,12 @@ impl<T: Stored> Csr<T> {
     /// As [`new`](Csr::new).
     ///
     /// ```
-    /// use sparse_runtime::formats::Csr;
+    /// use nnz::formats::Csr;
     /// let x = Csr::from_data(vec![7.0f32, 8.0, 9.0], vec![0u32, 2, 1], vec![0, 2, 2, 3], None)?;
     /// assert_eq!((x.n_rows(), x.n_cols()), (3, 3));
     /// let wider = Csr::from_data(vec![7.0f32, 8.0, 9.0], vec![0u32, 2, 1], vec![0, 2, 2, 3], 5)?;
     /// assert_eq!(wider.n_cols(), 5);
-    /// # Ok::<(), sparse_runtime::formats::FormatError>(())
+    /// # Ok::<(), nnz::formats::FormatError>(())
     /// ```
     pub fn from_data<C: ColumnIndex>(
         data: Vec<T>,
@@ -81,13 +81,13 @@ impl<T: Element> RowSparse<T> {
     /// of rows.
     ///
     /// ```
-    /// use sparse_runtime::formats::{Dense, RowSparse};
+    /// use nnz::formats::{Dense, RowSparse};
     /// let data = Dense::from_rows(&[[1.0f32, 2.0], [3.0, 4.0]]);
     /// let x = RowSparse::from_data(data.clone(), vec![1, 4], 6)?;
     /// assert_eq!(x.shape()[..], [6, 2]);
     /// let shorter = RowSparse::from_data(data, vec![1, 4], None)?;
     /// assert_eq!(shorter.shape()[..], [5, 2]);
-    /// # Ok::<(), sparse_runtime::formats::FormatError>(())
+    /// # Ok::<(), nnz::formats::FormatError>(())
     /// ```
     pub fn from_data(
         data: Dense<T>,
@@ -116,10 +116,10 @@ impl<T: Element> RowSparse<T> {
     /// As [`new`](RowSparse::new).
     ///
     /// ```
-    /// use sparse_runtime::formats::RowSparse;
+    /// use nnz::formats::RowSparse;
     /// let x = RowSparse::from_rows(6, [(1, [1.0f32, 2.0]), (4, [3.0, 4.0])])?;
     /// assert_eq!((x.shape()[..].to_vec(), x.indices()), (vec![6, 2], &[1, 4][..]));
-    /// # Ok::<(), sparse_runtime::formats::FormatError>(())
+    /// # Ok::<(), nnz::formats::FormatError>(())
     /// ```
     pub fn from_rows<const N: usize>(
         n_rows: usize,

@@ -20,13 +20,13 @@ use sparse_core::element::{Float, Stored};
 /// conversion from csr to csr.
 ///
 /// ```
-/// use sparse_runtime::formats::Csr;
+/// use nnz::formats::Csr;
 /// // row 0: (1) 2.0, (3) 1.5; row 1: nothing; row 2: (0) 4.0
 /// let x = Csr::new(4, vec![0, 2, 2, 3], vec![1u32, 3, 0], vec![2.0f32, 1.5, 4.0])?;
 /// assert_eq!((x.n_rows(), x.n_cols(), x.nnz()), (3, 4, 3));
 /// let twice = Csr::new(4, vec![0, 2], vec![1u32, 1], vec![1.0f32, 1.0]).unwrap_err();
 /// assert!(twice.to_string().starts_with("column 1 occurs twice in row 0"));
-/// # Ok::<(), sparse_runtime::formats::FormatError>(())
+/// # Ok::<(), nnz::formats::FormatError>(())
 /// ```
 #[derive(Clone)]
 pub struct Csr<T: Stored = f32, D: Device = Cpu> {
@@ -158,10 +158,10 @@ impl<T: Stored> Csr<T> {
     /// rows.
     ///
     /// ```
-    /// use sparse_runtime::formats::Csr;
+    /// use nnz::formats::Csr;
     /// let x = Csr::from_coo(2, 3, [(1, 2, 1.0f32), (0, 1, 5.0), (1, 2, 0.5)])?;
     /// assert_eq!(x, Csr::new(3, vec![0, 1, 2], vec![1u32, 2], vec![5.0, 1.5])?);
-    /// # Ok::<(), sparse_runtime::formats::FormatError>(())
+    /// # Ok::<(), nnz::formats::FormatError>(())
     /// ```
     pub fn from_coo(
         n_rows: usize,
@@ -226,10 +226,10 @@ impl<T: Stored> Csr<T> {
     /// large columns.
     ///
     /// ```
-    /// use sparse_runtime::formats::Csr;
+    /// use nnz::formats::Csr;
     /// let x = Csr::from_rows(4, [vec![(1, 2.0f32), (3, 1.5)], vec![], vec![(0, 4.0)]])?;
     /// assert_eq!((x.n_rows(), x.nnz()), (3, 3));
-    /// # Ok::<(), sparse_runtime::formats::FormatError>(())
+    /// # Ok::<(), nnz::formats::FormatError>(())
     /// ```
     pub fn from_rows<R>(
         n_cols: usize,
@@ -305,11 +305,11 @@ impl<T: Stored> Csr<T> {
     /// The rows in order, each an iterator over its `(column, value)`.
     ///
     /// ```
-    /// use sparse_runtime::formats::Csr;
+    /// use nnz::formats::Csr;
     /// let x = Csr::from_coo(2, 3, [(0, 0, 1.0f32), (0, 2, 2.0), (1, 1, 3.0)])?;
     /// let sums: Vec<f32> = x.iter_rows().map(|row| row.map(|(_, value)| value).sum()).collect();
     /// assert_eq!(sums, [3.0, 3.0]);
-    /// # Ok::<(), sparse_runtime::formats::FormatError>(())
+    /// # Ok::<(), nnz::formats::FormatError>(())
     /// ```
     pub fn iter_rows(&self) -> impl ExactSizeIterator<Item = RowEntries<'_, T>> {
         self.view().iter_rows()

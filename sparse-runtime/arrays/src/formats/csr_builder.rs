@@ -7,14 +7,14 @@ use sparse_core::element::{Float, Stored};
 /// Builds a [`Csr`] entry by entry; the number of columns need not be known before the end.
 ///
 /// ```
-/// use sparse_runtime::formats::CsrBuilder;
+/// use nnz::formats::CsrBuilder;
 /// let mut builder = CsrBuilder::new();
 /// builder.push_entry(3, 1.0f32)?;
 /// builder.finish_row();
 /// builder.finish_row();
 /// let x = builder.finish(None)?;
 /// assert_eq!((x.n_rows(), x.n_cols(), x.nnz()), (2, 4, 1));
-/// # Ok::<(), sparse_runtime::formats::FormatError>(())
+/// # Ok::<(), nnz::formats::FormatError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct CsrBuilder<T> {

@@ -19,13 +19,13 @@ impl Csr<Unit> {
     /// As [`new`](Csr::new).
     ///
     /// ```
-    /// use sparse_runtime::formats::Csr;
+    /// use nnz::formats::Csr;
     /// // Row 0 stores columns 1 and 3, row 1 nothing, row 2 column 0.
     /// let x = Csr::pattern(4, vec![0, 2, 2, 3], vec![1u32, 3, 0])?;
     /// let shown = "csr [3, 4] unit, 3 stored (25.0 %)\n  0: (1) 1, (3) 1\n  1:\n  2: (0) 1";
     /// assert_eq!(x.to_string(), shown);
     /// assert_eq!(size_of_val(x.values()), 0);
-    /// # Ok::<(), sparse_runtime::formats::FormatError>(())
+    /// # Ok::<(), nnz::formats::FormatError>(())
     /// ```
     pub fn pattern<C: ColumnIndex>(
         n_cols: usize,
@@ -64,7 +64,7 @@ impl<'a, T: Stored> CsrView<'a, T> {
     /// [`FormatError::NotUnit`], with row, column and value, for the first that is not 1.
     ///
     /// ```
-    /// use sparse_runtime::formats::Csr;
+    /// use nnz::formats::Csr;
     /// let x = Csr::from_rows(4, [vec![(1, 1.0f32), (3, 1.0)], vec![(0, 1.0)]])?;
     /// assert_eq!(x.view().units()?, Csr::pattern(4, vec![0, 2, 3], vec![1u32, 3, 0])?.view());
     /// let counts = Csr::from_rows(4, [vec![(1, 1.0f32), (3, 2.0)]])?;
@@ -72,7 +72,7 @@ impl<'a, T: Stored> CsrView<'a, T> {
     ///     counts.view().units().unwrap_err().to_string(),
     ///     "row 0 stores 2 in column 3 (numbered from 0): every value of a pattern is 1"
     /// );
-    /// # Ok::<(), sparse_runtime::formats::FormatError>(())
+    /// # Ok::<(), nnz::formats::FormatError>(())
     /// ```
     pub fn units(&self) -> Result<CsrView<'a, Unit>, FormatError> {
         let is_one = |value: &T| match value.to_number() {

@@ -79,11 +79,11 @@ impl<'a, T: Stored> CsrView<'a, T> {
     /// As [`Csr::new`].
     ///
     /// ```
-    /// use sparse_runtime::formats::CsrView;
+    /// use nnz::formats::CsrView;
     /// let (indptr, columns, values) = ([0, 2, 3], [1u32, 3, 0], [2.0f32, 1.5, 4.0]);
     /// let x = CsrView::new(4, &indptr, &columns[..], &values)?;
     /// assert_eq!((x.n_rows(), x.nnz()), (2, 3));
-    /// # Ok::<(), sparse_runtime::formats::FormatError>(())
+    /// # Ok::<(), nnz::formats::FormatError>(())
     /// ```
     pub fn new<C: ColumnIndex>(
         n_cols: usize,
@@ -119,8 +119,9 @@ impl<'a, T: Stored> CsrView<'a, T> {
 
     /// Rows of this view's matrix, by their bounds.
     ///
-    /// Invariant, for the caller to keep: both slices are equally long, and `(starts[i], ends[i])` are, for some
-    /// `j`, `(self.starts()[j], self.ends()[j])`. Builds with debug assertions check what can be checked.
+    /// Invariant, for the caller to keep: both slices are equally long, and `(starts[i], ends[i])`
+    /// are, for some `j`, `(self.starts()[j], self.ends()[j])`. Builds with debug assertions check
+    /// what can be checked.
     pub fn with_rows(&self, starts: &'a [u64], ends: &'a [u64]) -> CsrView<'a, T> {
         debug_assert_eq!(starts.len(), ends.len());
         debug_assert!(
@@ -345,12 +346,12 @@ impl<T: Stored> PartialEq for CsrView<'_, T> {
 /// Holds the two buffers, so that a training loop allocates nothing after its largest batch.
 ///
 /// ```
-/// use sparse_runtime::formats::{Csr, RowSelection};
+/// use nnz::formats::{Csr, RowSelection};
 /// let x = Csr::from_coo(3, 2, [(0, 0, 1.0f32), (1, 1, 2.0), (2, 0, 3.0)])?;
 /// let mut selection = RowSelection::new();
 /// let batch = selection.gather(&x, &[2, 0])?;
 /// assert_eq!((batch.n_rows(), batch.row(0)), (2, x.row(2)));
-/// # Ok::<(), sparse_runtime::formats::FormatError>(())
+/// # Ok::<(), nnz::formats::FormatError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct RowSelection {

@@ -13,7 +13,7 @@ use std::ops::Range;
 /// Invariant: the buffer holds exactly `shape.size()` elements.
 ///
 /// ```
-/// use sparse_runtime::formats::Dense;
+/// use nnz::formats::Dense;
 /// let x = Dense::from_rows(&[[1.0f32, 2.0], [3.0, 4.0], [5.0, 6.0]]);
 /// assert_eq!(x.shape()[..], [3, 2]);
 /// assert_eq!(x.row(1), Some(&[3.0, 4.0][..]));

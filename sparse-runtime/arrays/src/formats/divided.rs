@@ -32,8 +32,9 @@ impl<'a, T: Stored> DividedCsr<'a, T> {
 }
 
 impl<'a, T: Stored> CsrView<'a, T> {
-    /// The same matrix, whose entries lie in memory once more, divided by columns among so many threads, 32 at most: what
-    /// `Dataset::divided_for` does for a dataset. Each of them has about as many. Results have the same bits. O(nnz) on each thread.
+    /// The same matrix, whose entries lie in memory once more, divided by columns among so many
+    /// threads, 32 at most: what `Dataset::divided_for` does for a dataset. Each of them has about
+    /// as many. Results have the same bits. O(nnz) on each thread.
     ///
     /// # Errors
     ///
@@ -41,11 +42,11 @@ impl<'a, T: Stored> CsrView<'a, T> {
     /// [`MAX_THREADS`](crate::kernels::MAX_THREADS).
     ///
     /// ```
-    /// use sparse_runtime::formats::Csr;
+    /// use nnz::formats::Csr;
     /// let x = Csr::from_rows(100, [vec![(3, 1.0f32), (70, 2.0)], vec![(70, 4.0)]])?;
     /// let divided = x.view().divided_for(2)?;
     /// assert_eq!(divided.view(), x.view());
-    /// # Ok::<(), sparse_runtime::formats::FormatError>(())
+    /// # Ok::<(), nnz::formats::FormatError>(())
     /// ```
     pub fn divided_for(self, threads: usize) -> Result<DividedCsr<'a, T>, FormatError> {
         TooManyThreads::check("divided_for", threads)?;

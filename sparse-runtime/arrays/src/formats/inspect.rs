@@ -50,10 +50,10 @@ impl<T: Stored> Csr<T> {
     /// The share of elements that are stored, in [0, 1]; 0 for a matrix without elements.
     ///
     /// ```
-    /// use sparse_runtime::formats::Csr;
+    /// use nnz::formats::Csr;
     /// let x = Csr::from_coo(2, 4, [(0, 1, 2.0f32), (1, 3, 1.0)])?;
     /// assert_eq!((x.nnz(), x.density()), (2, 0.25));
-    /// # Ok::<(), sparse_runtime::formats::FormatError>(())
+    /// # Ok::<(), nnz::formats::FormatError>(())
     /// ```
     pub fn density(&self) -> f64 {
         self.view().density()
@@ -62,10 +62,10 @@ impl<T: Stored> Csr<T> {
     /// The stored entries, row by row: `(row, column, value)`.
     ///
     /// ```
-    /// use sparse_runtime::formats::Csr;
+    /// use nnz::formats::Csr;
     /// let x = Csr::from_coo(2, 4, [(1, 3, 1.0f32), (0, 1, 2.0)])?;
     /// assert_eq!(x.iter().collect::<Vec<_>>(), [(0, 1, 2.0), (1, 3, 1.0)]);
-    /// # Ok::<(), sparse_runtime::formats::FormatError>(())
+    /// # Ok::<(), nnz::formats::FormatError>(())
     /// ```
     pub fn iter(&self) -> impl Iterator<Item = (usize, usize, T)> {
         self.view().iter()
@@ -138,11 +138,11 @@ impl<T: Element> RowSparse<T> {
     /// The stored rows as a dense array: one row for each of [`indices`](RowSparse::indices).
     ///
     /// ```
-    /// use sparse_runtime::formats::RowSparse;
+    /// use nnz::formats::RowSparse;
     /// let x = RowSparse::from_rows(6, [(1, [1.0f32, 2.0]), (4, [3.0, 4.0])])?;
     /// assert_eq!(x.data().shape()[..], [2, 2]);
     /// assert_eq!(x.data().row(1), Some(&[3.0, 4.0][..]));
-    /// # Ok::<(), sparse_runtime::formats::FormatError>(())
+    /// # Ok::<(), nnz::formats::FormatError>(())
     /// ```
     #[inline]
     pub fn data(&self) -> DenseView<'_, T> {
@@ -164,10 +164,10 @@ impl<T: Element> RowSparse<T> {
     /// outside of the array or for another rank. O(log n_stored).
     ///
     /// ```
-    /// use sparse_runtime::formats::RowSparse;
+    /// use nnz::formats::RowSparse;
     /// let x = RowSparse::from_rows(6, [(1, [1.0f32, 2.0]), (4, [3.0, 4.0])])?;
     /// assert_eq!((x.get(&[4, 1]), x.get(&[3, 1]), x.get(&[6, 1])), (Some(4.0), Some(0.0), None));
-    /// # Ok::<(), sparse_runtime::formats::FormatError>(())
+    /// # Ok::<(), nnz::formats::FormatError>(())
     /// ```
     pub fn get(&self, index: &[usize]) -> Option<T> {
         self.view().get(index)

@@ -32,14 +32,14 @@
 //!
 //! ```
 //! use ndarray::{ArrayViewD, array};
-//! use sparse_runtime::formats::{Dense, DenseView};
+//! use nnz::formats::{Dense, DenseView};
 //! let theirs = array![[1.0f32, 2.0], [3.0, 4.0]];
 //! let borrowed = DenseView::try_from(theirs.view())?;
 //! assert_eq!(borrowed.row(1), Some(&[3.0, 4.0][..]));
 //! let ours = Dense::try_from(theirs)?;
 //! let back = ArrayViewD::try_from(ours.view())?;
 //! assert_eq!(back[[0, 1]], 2.0);
-//! # Ok::<(), sparse_runtime::formats::FormatError>(())
+//! # Ok::<(), nnz::formats::FormatError>(())
 //! ```
 //!
 //! # Exchange with `sprs`
@@ -51,14 +51,14 @@
 //! refused: their conversion is a pass over the data that the source should show.
 //!
 //! ```
-//! use sparse_runtime::formats::Csr;
+//! use nnz::formats::Csr;
 //! use sprs::{CsMat, CsMatViewI};
 //! let theirs = CsMat::new((2, 3), vec![0, 1, 2], vec![2, 0], vec![1.0f32, 5.0]);
 //! let ours = Csr::try_from(theirs)?;
 //! assert_eq!((ours.n_rows(), ours.n_cols(), ours.nnz()), (2, 3, 2));
 //! let borrowed = CsMatViewI::<f32, u32, u64>::try_from(&ours)?;
 //! assert_eq!(borrowed.get(1, 0), Some(&5.0));
-//! # Ok::<(), sparse_runtime::formats::FormatError>(())
+//! # Ok::<(), nnz::formats::FormatError>(())
 //! ```
 
 mod cast;

@@ -19,11 +19,11 @@ impl<T: Float> Csr<T> {
     /// there are more places than 64 bits count; [`FormatError::OutOfMemory`].
     ///
     /// ```
-    /// use sparse_runtime::formats::Csr;
-    /// use sparse_runtime::initializer::Seed;
+    /// use nnz::formats::Csr;
+    /// use nnz::initializer::Seed;
     /// let x = Csr::<f32>::random(1000, 100, 0.01, Seed(42))?;
     /// assert_eq!((x.n_rows(), x.n_cols(), x.nnz()), (1000, 100, 1000));
-    /// # Ok::<(), sparse_runtime::formats::FormatError>(())
+    /// # Ok::<(), nnz::formats::FormatError>(())
     /// ```
     pub fn random(
         n_rows: usize,
@@ -66,11 +66,11 @@ impl<T: Float> RowSparse<T> {
     /// [`FormatError::Density`] unless the density is in [0, 1]; [`FormatError::OutOfMemory`].
     ///
     /// ```
-    /// use sparse_runtime::formats::RowSparse;
-    /// use sparse_runtime::initializer::Seed;
+    /// use nnz::formats::RowSparse;
+    /// use nnz::initializer::Seed;
     /// let table = RowSparse::<f32>::random([1000, 8], 0.05, Seed(42))?;
     /// assert_eq!((table.n_stored(), table.values().len()), (50, 400));
-    /// # Ok::<(), sparse_runtime::formats::FormatError>(())
+    /// # Ok::<(), nnz::formats::FormatError>(())
     /// ```
     pub fn random(shape: impl Into<Shape>, density: f64, seed: Seed) -> Result<Self, FormatError> {
         let shape = shape.into();

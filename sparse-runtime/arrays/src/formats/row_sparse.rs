@@ -11,12 +11,12 @@ use sparse_core::element::{Element, Float};
 /// `shape.row_size()` elements for each id, in order.
 ///
 /// ```
-/// use sparse_runtime::formats::RowSparse;
+/// use nnz::formats::RowSparse;
 /// let gradient = RowSparse::new([1_000_000, 2], vec![3, 70_000], vec![1.0f32, 2.0, 3.0, 4.0])?;
 /// assert_eq!(gradient.n_stored(), 2);
 /// assert_eq!(gradient.row(70_000), Some(&[3.0, 4.0][..]));
 /// assert_eq!(gradient.row(4), None);
-/// # Ok::<(), sparse_runtime::formats::FormatError>(())
+/// # Ok::<(), nnz::formats::FormatError>(())
 /// ```
 #[derive(Clone)]
 pub struct RowSparse<T: Element = f32, D: Device = Cpu> {
@@ -92,11 +92,11 @@ impl<T: Element> RowSparse<T> {
     /// [`FormatError::RowIdOutOfRange`] and [`FormatError::StoredValueCount`].
     ///
     /// ```
-    /// use sparse_runtime::formats::RowSparse;
+    /// use nnz::formats::RowSparse;
     /// let rows = vec![1.0f32, 1.0, 5.0, 6.0, 0.5, 0.0];
     /// let sum = RowSparse::from_unsorted([9, 2], vec![7, 2, 7], rows)?;
     /// assert_eq!(sum, RowSparse::new([9, 2], vec![2, 7], vec![5.0, 6.0, 1.5, 1.0])?);
-    /// # Ok::<(), sparse_runtime::formats::FormatError>(())
+    /// # Ok::<(), nnz::formats::FormatError>(())
     /// ```
     pub fn from_unsorted(
         shape: impl Into<Shape>,

@@ -26,11 +26,11 @@ impl<T: Stored> Csr<T> {
     /// [`FormatError::RowRange`] if the matrix does not have them.
     ///
     /// ```
-    /// use sparse_runtime::formats::Csr;
+    /// use nnz::formats::Csr;
     /// let x = Csr::from_coo(4, 3, [(0, 0, 1.0f32), (2, 1, 2.0), (3, 2, 3.0)])?;
     /// let tail = x.rows(2..4)?;
     /// assert_eq!((tail.n_rows(), tail.get(0, 1)), (2, Some(2.0)));
-    /// # Ok::<(), sparse_runtime::formats::FormatError>(())
+    /// # Ok::<(), nnz::formats::FormatError>(())
     /// ```
     pub fn rows(&self, range: Range<usize>) -> Result<CsrView<'_, T>, FormatError> {
         self.view().rows(range)
@@ -98,10 +98,10 @@ impl<T: Element> RowSparse<T> {
     /// [`FormatError::RowRange`] if the array does not have them; [`FormatError::OutOfMemory`].
     ///
     /// ```
-    /// use sparse_runtime::formats::RowSparse;
+    /// use nnz::formats::RowSparse;
     /// let x = RowSparse::from_rows(6, [(1, [1.0f32, 2.0]), (4, [3.0, 4.0])])?;
     /// assert_eq!(x.slice_rows(3..6)?, RowSparse::from_rows(3, [(1, [3.0, 4.0])])?);
-    /// # Ok::<(), sparse_runtime::formats::FormatError>(())
+    /// # Ok::<(), nnz::formats::FormatError>(())
     /// ```
     #[doc(alias = "rows")]
     pub fn slice_rows(&self, range: Range<usize>) -> Result<RowSparse<T>, FormatError> {
@@ -119,11 +119,11 @@ impl<T: Element> RowSparse<T> {
     /// [`FormatError::RowIdDuplicate`]; [`FormatError::OutOfMemory`].
     ///
     /// ```
-    /// use sparse_runtime::formats::RowSparse;
+    /// use nnz::formats::RowSparse;
     /// let x = RowSparse::from_rows(5, [(0, [1.0f32, 2.0]), (2, [3.0, 4.0]), (3, [5.0, 6.0])])?;
     /// let kept = x.retain(&[0, 1])?;
     /// assert_eq!(kept, RowSparse::from_rows(5, [(0, [1.0, 2.0])])?);
-    /// # Ok::<(), sparse_runtime::formats::FormatError>(())
+    /// # Ok::<(), nnz::formats::FormatError>(())
     /// ```
     pub fn retain(&self, ids: &[u64]) -> Result<RowSparse<T>, FormatError> {
         self.view().retain(ids)

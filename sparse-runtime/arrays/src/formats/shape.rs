@@ -11,7 +11,7 @@ pub const MAX_RANK: usize = 6;
 /// The extents of an array, at most [`MAX_RANK`] of them, held inline.
 ///
 /// ```
-/// use sparse_runtime::formats::Shape;
+/// use nnz::formats::Shape;
 /// let shape = Shape::from([3, 4]);
 /// assert_eq!((shape.rank(), shape.n_rows(), shape.row_size(), shape.size()), (2, 3, 4, 12));
 /// ```

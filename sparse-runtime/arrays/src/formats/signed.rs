@@ -9,11 +9,11 @@ use super::FormatError;
 /// [`FormatError::NegativeId`] with the first negative number and its position.
 ///
 /// ```
-/// use sparse_runtime::formats::ids_from_signed;
+/// use nnz::formats::ids_from_signed;
 /// assert_eq!(ids_from_signed(&[0, 7])?, [0, 7]);
 /// let error = ids_from_signed(&[3, -1]).unwrap_err();
 /// assert_eq!(error.to_string(), "id -1 (position 1) is negative: ids are numbered from 0");
-/// # Ok::<(), sparse_runtime::formats::FormatError>(())
+/// # Ok::<(), nnz::formats::FormatError>(())
 /// ```
 pub fn ids_from_signed(ids: &[i64]) -> Result<Vec<u64>, FormatError> {
     let unsigned = |(position, &id): (usize, &i64)| {

@@ -42,6 +42,11 @@ pub struct TooManyThreads {
 sparse_core::debug_of_errors!(TooManyThreads);
 
 impl TooManyThreads {
+    /// Refuses more threads than [`MAX_THREADS`] for the method `what`.
+    ///
+    /// # Errors
+    ///
+    /// This error.
     pub fn check(what: &'static str, found: usize) -> Result<(), Self> {
         if found > MAX_THREADS { Err(TooManyThreads { what, found }) } else { Ok(()) }
     }
@@ -51,15 +56,15 @@ impl TooManyThreads {
 /// scratch memory is allocated for the largest call only.
 ///
 /// ```
-/// use sparse_runtime::formats::{Csr, Dense, RowSparse};
-/// use sparse_runtime::kernels::{Context, dot};
+/// use nnz::formats::{Csr, Dense, RowSparse};
+/// use nnz::kernels::{Context, dot};
 /// let x = Csr::from_rows(4, [vec![(1, 2.0f32)], vec![(1, 1.0), (3, 3.0)]])?;
 /// let gradient = Dense::from_rows(&[[10.0f32], [1.0]]);
 /// let mut context = Context::default();
 /// let mut out = RowSparse::default();
 /// dot::cpu::csr_transposed_dense(&mut out, x.view(), gradient.view(), false, &mut context);
 /// assert_eq!((out.indices(), out.values()), (&[1, 3][..], &[21.0, 3.0][..]));
-/// # Ok::<(), sparse_runtime::formats::FormatError>(())
+/// # Ok::<(), nnz::formats::FormatError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Context {

@@ -1,7 +1,7 @@
 //! Prefetches of the entries of a csr, some entries or rows ahead of a loop over its rows.
 //!
-//! The processor's own prefetcher stops at the end of a page of 4 KiB, and a loop reads two arrays or
-//! more.
+//! The processor's own prefetcher stops at the end of a page of 4 KiB, and a loop reads two arrays
+//! or more.
 
 use crate::formats::CsrView;
 use nnz_device::prefetch::{BOUNDS_AHEAD, prefetch, prefetch_lone_runs, prefetch_runs};
@@ -18,14 +18,15 @@ pub(super) const ENTRIES_FAR_AHEAD: usize = 512;
 const ROWS_AHEAD: usize = 8;
 
 /// The distance from an entry to the one to be prefetched with it. The rows of a selection lie
-/// anywhere: then it is an entry of a later row, which may lie before, so the distance wraps around.
+/// anywhere: then it is an entry of a later row, which may lie before, so the distance wraps
+/// around.
 #[inline(always)]
 pub(super) fn distance<V: Stored>(matrix: CsrView<'_, V>, row: usize) -> usize {
     distance_or(matrix, row, ENTRIES_AHEAD)
 }
 
-/// As [`distance`], `of_run` if rows lie one after the other. Called once for each row: it prefetches
-/// the bounds of a later one.
+/// As [`distance`], `of_run` if rows lie one after the other. Called once for each row: it
+/// prefetches the bounds of a later one.
 #[inline(always)]
 pub(super) fn distance_or<V: Stored>(matrix: CsrView<'_, V>, row: usize, of_run: usize) -> usize {
     prefetch_bounds(matrix, row);
@@ -38,8 +39,8 @@ pub(super) fn distance_or<V: Stored>(matrix: CsrView<'_, V>, row: usize, of_run:
     }
 }
 
-/// Prefetches an entry, which may lie outside of the arrays. With every entry that a loop reads this
-/// costs less than a loop of its own over the lines of a row, whose end is mispredicted.
+/// Prefetches an entry, which may lie outside of the arrays. With every entry that a loop reads
+/// this costs less than a loop of its own over the lines of a row, whose end is mispredicted.
 #[inline(always)]
 pub(super) fn prefetch_entry<I, V>(ids: &[I], values: &[V], entry: usize) {
     prefetch(ids, entry);
@@ -48,8 +49,8 @@ pub(super) fn prefetch_entry<I, V>(ids: &[I], values: &[V], entry: usize) {
     }
 }
 
-/// Prefetches a row ahead of `row`, for a loop that reads only some entries of each: `of_run` entries
-/// ahead, if rows lie one after the other.
+/// Prefetches a row ahead of `row`, for a loop that reads only some entries of each: `of_run`
+/// entries ahead, if rows lie one after the other.
 #[inline(always)]
 pub(super) fn prefetch_row<I, V: Stored>(
     matrix: CsrView<'_, V>,

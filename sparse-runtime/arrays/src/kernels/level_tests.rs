@@ -1,4 +1,5 @@
-//! The loops of kernels give the same bits with any instructions, as far as this processor has them.
+//! The loops of kernels give the same bits with any instructions, as far as this processor has
+//! them.
 
 use crate::formats::{Csr, Dense, RowSparse};
 use crate::kernels::dot::cpu;

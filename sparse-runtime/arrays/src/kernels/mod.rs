@@ -2,14 +2,15 @@
 //!
 //! A kernel's name is its operator and its rule: `dot` with `csr' dense -> row_sparse` is
 //! [`dot::cpu::csr_transposed_dense`], and with its result on request as dense
-//! [`dot::cpu::csr_transposed_dense_into_dense`]. The operator table of `sparse_core` is the list, and the build
-//! breaks where a rule has no kernel. Element-wise operators share [`unary`] and [`binary`], which take the
-//! function as a closure; a loss and its gradient share a folder.
+//! [`dot::cpu::csr_transposed_dense_into_dense`]. The operator table of `sparse_core` is the list,
+//! and the build breaks where a rule has no kernel. Element-wise operators share [`unary`] and
+//! [`binary`], which take the function as a closure; a loss and its gradient share a folder.
 //!
-//! All have one form: the destination first, the operands in order, the attributes in the order of the row, and the
-//! [`Context`] last. A destination takes the result's shape in its own allocation, so that a step in steady state
-//! allocates nothing. Operands are canonical by type, and their shapes were checked by the caller: a kernel that
-//! is called with shapes that the operator refuses panics or gives an array of no meaning.
+//! All have one form: the destination first, the operands in order, the attributes in the order of
+//! the row, and the [`Context`] last. A destination takes the result's shape in its own allocation,
+//! so that a step in steady state allocates nothing. Operands are canonical by type, and their
+//! shapes were checked by the caller: a kernel that is called with shapes that the operator refuses
+//! panics or gives an array of no meaning.
 
 // The arguments of a kernel are the operands and attributes of its row.
 #![allow(clippy::too_many_arguments)]
@@ -93,8 +94,8 @@ pub use table::{Array, Kernels, Operand, call_kernel};
 
 use crate::formats::FormatError;
 
-/// What a conversion gives. Its only errors are a wrong rank, which the caller has ruled out, and a result that
-/// cannot be addressed, at which allocating panics too.
+/// What a conversion gives. Its only errors are a wrong rank, which the caller has ruled out, and a
+/// result that cannot be addressed, at which allocating panics too.
 #[track_caller]
 fn converted<R>(result: Result<R, FormatError>) -> R {
     match result {

@@ -11,8 +11,8 @@ use sparse_core::element::Stored;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// The work, in about a quarter of a nanosecond, that a part must have: two parts make 5 ms. With less, waking a thread that
-/// sleeps takes what is won.
+/// The work, in about a quarter of a nanosecond, that a part must have: two parts make 5 ms. With
+/// less, waking a thread that sleeps takes what is won.
 const WORK_OF_A_PART: usize = 10_000_000;
 
 /// In how many parts to do work of some size, estimated in quarters of a nanosecond.
@@ -23,7 +23,8 @@ pub(crate) fn parts(parallel: Parallel, work: usize) -> usize {
     }
 }
 
-/// Runs `body` on runs of the rows of a matrix, with the rows of `out` that go with them, of `width` elements.
+/// Runs `body` on runs of the rows of a matrix, with the rows of `out` that go with them, of
+/// `width` elements.
 pub(crate) fn split_rows<T: Stored, U: Send>(
     parallel: Parallel,
     work: usize,
@@ -35,8 +36,8 @@ pub(crate) fn split_rows<T: Stored, U: Send>(
     split_among(parts(parallel, work), rows, out, width, body);
 }
 
-/// Each thread takes the next run when it is done with one. Runs become shorter, so that threads end at about the same time, also where something
-/// else takes the processor from one of them.
+/// Each thread takes the next run when it is done with one. Runs become shorter, so that threads
+/// end at about the same time, also where something else takes the processor from one of them.
 fn split_among<T: Stored, U: Send>(
     threads: usize,
     rows: CsrView<'_, T>,
@@ -74,8 +75,8 @@ fn split_among<T: Stored, U: Send>(
     });
 }
 
-/// The row before which `part` of `parts` of the entries lie, or almost. O(log n_rows), or O(n_rows) where rows do not lie one after
-/// the other.
+/// The row before which `part` of `parts` of the entries lie, or almost. O(log n_rows), or
+/// O(n_rows) where rows do not lie one after the other.
 pub(crate) fn cut<T: Stored>(rows: CsrView<'_, T>, part: usize, parts: usize) -> usize {
     row_at(rows, rows.nnz() / parts * part)
 }
@@ -95,8 +96,9 @@ fn row_at<T: Stored>(rows: CsrView<'_, T>, n_entries: usize) -> usize {
     passed.count()
 }
 
-/// Runs `body` on ranges of the columns of a matrix, of about as many entries each: with the range, the place of its first
-/// column, and the rows of `out` at the places of its columns, of `width` elements. Places ascend with columns.
+/// Runs `body` on ranges of the columns of a matrix, of about as many entries each: with the range,
+/// the place of its first column, and the rows of `out` at the places of its columns, of `width`
+/// elements. Places ascend with columns.
 pub(crate) fn split_columns<T: Stored, U: Send>(
     parts: usize,
     matrix: CsrView<'_, T>,
@@ -150,13 +152,15 @@ pub(crate) fn column_ranges<T: Stored>(
     })
 }
 
-/// How many of some ids, which are sorted, are below a bound, which is an id. Of a row of the usual length without a branch that depends
-/// on them; in a loop for vectors ([`wide`](nnz_device::simd::wide)) as vectors.
+/// How many of some ids, which are sorted, are below a bound, which is an id. Of a row of the usual
+/// length without a branch that depends on them; in a loop for vectors
+/// ([`wide`](nnz_device::simd::wide)) as vectors.
 #[inline(always)]
 pub fn below<I: ColumnId>(ids: &[I], bound: usize) -> usize {
     /// So many are compared at a time.
     const IDS_PER_CHUNK: usize = 16;
-    /// So many are compared faster than they are searched, a step of which is a branch that nothing foretells.
+    /// So many are compared faster than they are searched, a step of which is a branch that nothing
+    /// foretells.
     const FEW: usize = 128;
     let bound = I::from_index(bound);
     if ids.len() >= FEW {
@@ -192,11 +196,13 @@ fn count_below<I: ColumnId>(ids: &[I], bound: I) -> usize {
     count as usize
 }
 
-/// Columns of so many entries tell how the entries spread: halves by their median are off by three in a hundred, rarely more.
+/// Columns of so many entries tell how the entries spread: halves by their median are off by three
+/// in a hundred, rarely more.
 const N_SAMPLES: usize = 1024;
 
-/// The columns of some entries, sorted: one anywhere in each of as many runs of equal length. At equal distances they would all
-/// be of one place in their rows where rows have as many entries each, and of the same columns where rows are sorted.
+/// The columns of some entries, sorted: one anywhere in each of as many runs of equal length. At
+/// equal distances they would all be of one place in their rows where rows have as many entries
+/// each, and of the same columns where rows are sorted.
 struct ColumnSamples([usize; N_SAMPLES]);
 
 impl ColumnSamples {
@@ -241,8 +247,9 @@ impl ColumnSamples {
 
     /// A column before which `part` of `parts` of the entries are, or almost.
     ///
-    /// A little before: the column of a sample is likely one of many entries, and sums that two threads write in one line of the cache cost both.
-    /// Not far: of a set of columns ranks are known near its members, such as the sample.
+    /// A little before: the column of a sample is likely one of many entries, and sums that two
+    /// threads write in one line of the cache cost both. Not far: of a set of columns ranks are
+    /// known near its members, such as the sample.
     fn before(&self, part: usize, parts: usize) -> usize {
         const LINE: usize = 16;
         self.0[part * N_SAMPLES / parts] / LINE * LINE

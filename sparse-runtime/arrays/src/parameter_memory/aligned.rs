@@ -10,9 +10,10 @@ use std::sync::Arc;
 /// A run of elements that starts at a multiple of 64 bytes, so that a row of 64 bytes is one cache
 /// line and not parts of two.
 ///
-/// Made from zero pages of the system, like a zeroed `Vec`: memory that nobody has written is not there yet. (An
-/// allocation with the alignment in its layout would be written with zeros.) On Linux a large run asks for
-/// [large pages](nnz_device::huge_pages). What is written first in such a page makes all of its 2 MiB resident.
+/// Made from zero pages of the system, like a zeroed `Vec`: memory that nobody has written is not
+/// there yet. (An allocation with the alignment in its layout would be written with zeros.) On
+/// Linux a large run asks for [large pages](nnz_device::huge_pages). What is written first in such
+/// a page makes all of its 2 MiB resident.
 ///
 /// The memory may be shared with others, or be that of a mapped file: then it is copied before the
 /// first write, and clones share it.

@@ -16,7 +16,8 @@ pub struct Layout {
     pub stride: usize,
     /// The states of a row, in numbers.
     pub n_states: usize,
-    /// Of the step up to which the row is settled, a `u32`; `None` where a row has no room for it that would be left empty without.
+    /// Of the step up to which the row is settled, a `u32`; `None` where a row has no room for it
+    /// that would be left empty without.
     pub last: Option<usize>,
     /// Of the [slot](Layout::with_slots) of the row's sum, a `u32`.
     pub slot: Option<usize>,
@@ -78,7 +79,8 @@ pub struct Blocks {
 const MOST_SLOTS: u32 = 1 << 31;
 
 impl Blocks {
-    /// Zeros, of which nothing is mapped yet. The caller has seen that `n_rows` strides can be addressed.
+    /// Zeros, of which nothing is mapped yet. The caller has seen that `n_rows` strides can be
+    /// addressed.
     pub fn new(n_rows: usize, layout: Layout, tenant: &Tenant) -> Self {
         let bytes = n_rows.saturating_mul(layout.stride);
         let memory = Aligned::new(0u64, bytes.div_ceil(size_of::<u64>()));
@@ -106,7 +108,8 @@ impl Blocks {
         blocks
     }
 
-    /// Slots for `count` rows that no row has yet: the first of them. O(1), but once in so many slots that it counts for nothing.
+    /// Slots for `count` rows that no row has yet: the first of them. O(1), but once in so many
+    /// slots that it counts for nothing.
     pub fn take_slots(&mut self, n_rows: usize, count: u32) -> u32 {
         if MOST_SLOTS - self.next_slot < count {
             self.set_back_slots(n_rows);

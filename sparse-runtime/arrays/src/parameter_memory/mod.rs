@@ -202,14 +202,15 @@ impl<T: Element> Table<T> {
         }
     }
 
-    /// Takes what a record has, as ascending runs: then norms cost what these rows do, until the next write. Nothing where
-    /// rows were written that the record does not have. O(runs).
+    /// Takes what a record has, as ascending runs: then norms cost what these rows do, until the
+    /// next write. Nothing where rows were written that the record does not have. O(runs).
     pub fn set_recorded(&mut self, recorder: Recorder, recorded: impl Iterator<Item = Run>) {
         self.runs_in_use.set_recorded(recorder, self.n_rows, recorded);
     }
 
-    #[cfg(test)]
-    pub(crate) fn known_runs(&self) -> Option<&[Run]> {
+    /// The runs of rows that norms visit, if they are known: for tests of updaters.
+    #[doc(hidden)]
+    pub fn known_runs(&self) -> Option<&[Run]> {
         self.runs_in_use.known()
     }
 

@@ -125,8 +125,8 @@ impl RunsInUse {
         };
     }
 
-    /// Takes what a record has, as ascending runs, where it has all rows that were written since they
-    /// were known. O(runs).
+    /// Takes what a record has, as ascending runs, where it has all rows that were written since
+    /// they were known. O(runs).
     pub fn set_recorded(
         &mut self,
         recorder: Recorder,

@@ -23,7 +23,8 @@ impl<T: Element> Table<T> {
         states
     }
 
-    /// Calls `visit` with the states that an updater keeps beside each row, in order; not at all where it keeps none.
+    /// Calls `visit` with the states that an updater keeps beside each row, in order; not at all
+    /// where it keeps none.
     pub fn visit_states<S: Copy>(&self, tenant: &Tenant, mut visit: impl FnMut(&[S])) {
         if let Some(blocks) = self.blocks_of(tenant) {
             (0..self.n_rows).for_each(|row| visit(blocks.states(row)));
@@ -32,15 +33,12 @@ impl<T: Element> Table<T> {
 
     /// The states that an updater keeps beside one row, and up to which step the row is settled
     /// where that lies here; `None` where the updater keeps none.
-    pub fn row_of<S: Copy>(
-        &self,
-        tenant: &Tenant,
-        row: usize,
-    ) -> Option<(&[S], Option<u32>)> {
+    pub fn row_of<S: Copy>(&self, tenant: &Tenant, row: usize) -> Option<(&[S], Option<u32>)> {
         self.blocks_of(tenant).map(|blocks| (blocks.states(row), blocks.last(row)))
     }
 
-    /// Replaces the states that an updater keeps here, row major. Nothing where it keeps none. O(states given).
+    /// Replaces the states that an updater keeps here, row major. Nothing where it keeps none.
+    /// O(states given).
     pub fn set_states<S: Copy>(&mut self, tenant: &Tenant, states: &[S]) {
         let blocks = self.blocks.iter_mut().chain(&mut self.parked);
         let mine = blocks.into_iter().find(|blocks| blocks.belong_to(tenant));
@@ -57,14 +55,16 @@ impl<T: Element> Table<T> {
         self.blocks.iter_mut().chain(&mut self.parked).find(|blocks| blocks.belong_to(tenant))
     }
 
-    /// Calls `visit` with the step up to which each row is settled, in order, as an updater keeps it here; not at all where it does not.
+    /// Calls `visit` with the step up to which each row is settled, in order, as an updater keeps
+    /// it here; not at all where it does not.
     pub fn visit_last(&self, tenant: &Tenant, visit: impl FnMut(u32)) {
         if let Some(blocks) = self.blocks_of(tenant) {
             (0..self.n_rows).filter_map(|row| blocks.last(row)).for_each(visit);
         }
     }
 
-    /// Replaces what [`visit_last`](Self::visit_last) visits. Memory that nobody has written is left alone where it says the same.
+    /// Replaces what [`visit_last`](Self::visit_last) visits. Memory that nobody has written is
+    /// left alone where it says the same.
     pub fn set_last(&mut self, tenant: &Tenant, last: &[u32]) {
         let n_rows = self.n_rows;
         if let Some(blocks) = self.blocks_of_mut(tenant) {

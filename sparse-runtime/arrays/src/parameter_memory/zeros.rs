@@ -42,7 +42,7 @@ impl<T: Element> Table<T> {
     /// written stay unmapped.
     ///
     /// ```
-    /// use sparse_runtime::table::Table;
+    /// use nnz::table::Table;
     /// let mut table = Table::<f32>::zeros(1 << 20, 2);
     /// table.values_mut()[5001] = 3.0;
     /// let mut rows = Vec::new();
@@ -110,7 +110,7 @@ impl<T: Float> Table<T> {
     /// Norms of the weights, at the cost of [`for_each_written_row`](Self::for_each_written_row).
     ///
     /// ```
-    /// use sparse_runtime::table::Table;
+    /// use nnz::table::Table;
     /// let norms = Table::from_values(2, &[0.0f32, 0.0, -3.0, 4.0, 0.0, 1.0]).norms();
     /// assert_eq!((norms.l1, norms.sum_of_squares, norms.n_rows_not_zero), (8.0, 26.0, 2));
     /// ```

@@ -92,15 +92,15 @@ impl<T: Float> Dataset<T> {
     /// piece, and the arrays.
     ///
     /// ```
-    /// use sparse_runtime::data::Dataset;
-    /// use sparse_runtime::data::synthetic::click_log;
+    /// use nnz::data::Dataset;
+    /// use nnz::data::synthetic::click_log;
     ///
     /// let path = std::env::temp_dir().join(format!("nnz-save-{}.cache", std::process::id()));
     /// let data = click_log(100, 1 << 10, 5, 1)?;
     /// data.save(&path)?;
     /// assert_eq!(Dataset::<f32>::load(&path)?.features(), data.features());
     /// # std::fs::remove_file(&path).unwrap();
-    /// # Ok::<(), sparse_runtime::Error>(())
+    /// # Ok::<(), nnz::Error>(())
     /// ```
     ///
     /// # Errors
@@ -120,8 +120,8 @@ impl<T: Float> Dataset<T> {
     /// file at `path` that is not a cache is left alone, and is an error.
     ///
     /// ```
-    /// use sparse_runtime::data::libsvm::{self, IndexBase};
-    /// use sparse_runtime::data::Dataset;
+    /// use nnz::data::libsvm::{self, IndexBase};
+    /// use nnz::data::Dataset;
     /// # let folder = std::env::temp_dir().join(format!("nnz-cached-{}", std::process::id()));
     /// # std::fs::create_dir_all(&folder).unwrap();
     /// # let (text, cache) = (folder.join("train.svm"), folder.join("train.cache"));
@@ -134,7 +134,7 @@ impl<T: Float> Dataset<T> {
     ///     assert_eq!(data.n_rows(), 1);
     /// }
     /// # std::fs::remove_dir_all(&folder).unwrap();
-    /// # Ok::<(), sparse_runtime::Error>(())
+    /// # Ok::<(), nnz::Error>(())
     /// ```
     ///
     /// # Errors

@@ -32,7 +32,7 @@ fn data() -> Dataset<f64> {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 fn a_file_that_does_not_fit_in_memory_is_an_error_with_its_bytes() {
-    use nnz_device::memory::limited::{is_own, with_bytes};
+    use nnz_test_support::limited_memory::{is_own, with_bytes};
     if !is_own("data::cache::tests::a_file_that_does_not_fit_in_memory_is_an_error_with_its_bytes")
     {
         return;

@@ -15,14 +15,14 @@ use std::fmt;
 /// numbers are finite, as every constructor checks.
 ///
 /// ```
-/// use sparse_runtime::data::Dataset;
-/// use sparse_runtime::formats::Csr;
+/// use nnz::data::Dataset;
+/// use nnz::formats::Csr;
 ///
 /// let x = Csr::new(4, vec![0, 2, 3], vec![1u32, 3, 0], vec![2.0f32, 1.5, 4.0])?;
 /// let data = Dataset::new(x, vec![1.0, -1.0])?;
 /// assert_eq!((data.n_rows(), data.n_features()), (2, 4));
 /// println!("{data}");
-/// # Ok::<(), sparse_runtime::Error>(())
+/// # Ok::<(), nnz::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct Dataset<T: Float = f32> {
@@ -62,8 +62,8 @@ impl<T: Float> Dataset<T> {
     /// Data of several named arrays.
     ///
     /// ```
-    /// use sparse_runtime::data::Dataset;
-    /// use sparse_runtime::formats::{Csr, Dense};
+    /// use nnz::data::Dataset;
+    /// use nnz::formats::{Csr, Dense};
     ///
     /// let data = Dataset::<f32>::builder()
     ///     .input("words", Csr::<f32>::zeros(3, 1000))
@@ -71,7 +71,7 @@ impl<T: Float> Dataset<T> {
     ///     .label("rating", Dense::new([3], vec![4.0f32, 5.0, 1.0])?)
     ///     .build()?;
     /// assert_eq!(data.n_rows(), 3);
-    /// # Ok::<(), sparse_runtime::Error>(())
+    /// # Ok::<(), nnz::Error>(())
     /// ```
     pub fn builder() -> DatasetBuilder<T> {
         DatasetBuilder { columns: Vec::new() }
@@ -207,8 +207,8 @@ impl<T: Float> Dataset<T> {
     /// [`DataError::NothingToClassify`] without a label of one real number a sample.
     ///
     /// ```
-    /// use sparse_runtime::data::Dataset;
-    /// use sparse_runtime::formats::Csr;
+    /// use nnz::data::Dataset;
+    /// use nnz::formats::Csr;
     ///
     /// let train = Dataset::new(Csr::<f32>::zeros(3, 1), vec![5.0, 1.0, 5.0])?;
     /// let (train, classes) = train.into_classes()?;
@@ -217,7 +217,7 @@ impl<T: Float> Dataset<T> {
     /// let error = test.with_classes(&classes).err().unwrap();
     /// let why = error.to_string();
     /// assert_eq!(why, "row 0 has the label 2, which is not among the 2 classes {1, 5}");
-    /// # Ok::<(), sparse_runtime::Error>(())
+    /// # Ok::<(), nnz::Error>(())
     /// ```
     pub fn into_classes(self) -> Result<(Self, Classes), DataError> {
         let (_, labels) = self.real_label().ok_or(DataError::NothingToClassify)?;
@@ -257,13 +257,13 @@ impl<T: Float> Dataset<T> {
     /// [`DataError::NotUnit`] for the first value that is not 1.
     ///
     /// ```
-    /// use sparse_runtime::data::Dataset;
-    /// use sparse_runtime::formats::Csr;
+    /// use nnz::data::Dataset;
+    /// use nnz::formats::Csr;
     ///
     /// let x = Csr::from_rows(1000, [vec![(3, 1.0f32), (70, 1.0)], vec![(999, 1.0)]])?;
     /// let data = Dataset::new(x, vec![1.0, 0.0])?.into_units()?;
     /// assert!(data.to_string().contains("csr unit [2, 1000], 3 non-zeros"));
-    /// # Ok::<(), sparse_runtime::Error>(())
+    /// # Ok::<(), nnz::Error>(())
     /// ```
     pub fn into_units(mut self) -> Result<Self, DataError> {
         for position in 0..self.columns.len() {
@@ -295,10 +295,10 @@ impl<T: Float> Dataset<T> {
     /// [`MAX_THREADS`](nnz_arrays::kernels::MAX_THREADS).
     ///
     /// ```
-    /// use sparse_runtime::data::synthetic;
+    /// use nnz::data::synthetic;
     /// let data = synthetic::click_log(100, 50, 4, 1)?.divided_for(2)?;
     /// assert!(data.to_string().contains("divided for 2 threads"));
-    /// # Ok::<(), sparse_runtime::Error>(())
+    /// # Ok::<(), nnz::Error>(())
     /// ```
     pub fn divided_for(mut self, threads: usize) -> Result<Self, DataError> {
         TooManyThreads::check("divided_for", threads).map_err(FormatError::from)?;
@@ -379,10 +379,10 @@ impl<T: Float> Dataset<T> {
     /// [`DataError::BeyondElement`] for a finite number of an input beyond it.
     ///
     /// ```
-    /// use sparse_runtime::data::synthetic;
+    /// use nnz::data::synthetic;
     /// let data = synthetic::click_log(100, 50, 4, 1)?.cast::<f64>()?;
     /// assert_eq!(data.n_rows(), 100);
-    /// # Ok::<(), sparse_runtime::Error>(())
+    /// # Ok::<(), nnz::Error>(())
     /// ```
     pub fn cast<U: Float>(&self) -> Result<Dataset<U>, DataError> {
         let columns = self.columns.iter().enumerate().map(|(position, column)| {

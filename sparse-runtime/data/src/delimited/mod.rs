@@ -30,7 +30,7 @@ use sparse_core::element::Float;
 /// column of `x` are added.
 ///
 /// ```
-/// use sparse_runtime::data::{Delimited, Hashing, TextReader};
+/// use nnz::data::{Delimited, Hashing, TextReader};
 ///
 /// let format = Delimited::csv(Hashing::new(16)?)
 ///     .header(true)
@@ -42,7 +42,7 @@ use sparse_core::element::Float;
 /// let data = TextReader::new(format).read_bytes("inline", text)?;
 /// let x = data.features().unwrap();
 /// assert_eq!((x.n_rows(), x.n_cols(), x.nnz()), (2, 1 << 16, 4));
-/// # Ok::<(), sparse_runtime::Error>(())
+/// # Ok::<(), nnz::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delimited {

@@ -24,7 +24,7 @@ impl Delimited {
     /// column of equal numbers is 1. Unreadable samples do not count.
     ///
     /// ```
-    /// use sparse_runtime::data::{Delimited, Hashing, TextReader};
+    /// use nnz::data::{Delimited, Hashing, TextReader};
     /// # let path = std::env::temp_dir().join(format!("nnz-scale-doc-{}.csv", std::process::id()));
     /// # std::fs::write(&path, "1,20\n0,40\n1,60\n0,80\n")?;
     ///

@@ -1,12 +1,12 @@
 //! LibSVM text: `label index:value index:value …`, one sample a line.
 //!
 //! ```
-//! use sparse_runtime::data::libsvm::{IndexBase, Reader};
+//! use nnz::data::libsvm::{IndexBase, Reader};
 //!
 //! let text = b"+1 1:0.5 7:1 # a comment\n-1 3:1\n";
 //! let data = Reader::new().index_base(IndexBase::One).read_bytes("inline", text)?;
 //! assert_eq!((data.n_rows(), data.n_features()), (2, 7));
-//! # Ok::<(), sparse_runtime::Error>(())
+//! # Ok::<(), nnz::Error>(())
 //! ```
 //!
 //! The format: blanks are spaces and tabs, several count as one. Lines end in `\n` or `\r\n`; the
@@ -21,13 +21,13 @@
 //! front of them are not:
 //!
 //! ```
-//! use sparse_runtime::data::libsvm::{IndexBase, Reader};
+//! use nnz::data::libsvm::{IndexBase, Reader};
 //!
 //! let reader = Reader::new().index_base(IndexBase::Zero);
 //! let tags = reader.clone().n_features(3).read_bytes("tags", b"0 2:1\n0 0:1 1:1\n")?;
 //! let data = reader.read_bytes("texts", b"0 0:0.5\n0 6:1\n")?.with_labels_from(tags)?;
 //! println!("{data}");
-//! # Ok::<(), sparse_runtime::Error>(())
+//! # Ok::<(), nnz::Error>(())
 //! ```
 
 mod format;

@@ -103,7 +103,7 @@ impl<T: Float> Reader<T> {
     /// others.
     ///
     /// ```
-    /// use sparse_runtime::data::libsvm::{IndexBase, Reader};
+    /// use nnz::data::libsvm::{IndexBase, Reader};
     ///
     /// let text = b"1 1:0.5\n-1 2:1\n1 1:2\n";
     /// let reader = Reader::new().index_base(IndexBase::One).n_features(2);

@@ -23,9 +23,9 @@ use std::path::Path;
 /// the ending `.zst`.
 ///
 /// ```
-/// use sparse_runtime::data::libsvm::{self, IndexBase};
-/// use sparse_runtime::data::Dataset;
-/// use sparse_runtime::formats::Csr;
+/// use nnz::data::libsvm::{self, IndexBase};
+/// use nnz::data::Dataset;
+/// use nnz::formats::Csr;
 ///
 /// let x = Csr::from_rows(4, [vec![(1, 0.5f32), (3, 1.0)], vec![]])?;
 /// let path = std::env::temp_dir().join("nnz-doc-write.svm");
@@ -33,7 +33,7 @@ use std::path::Path;
 /// assert_eq!(std::fs::read_to_string(&path).unwrap(), "1 2:0.5 4:1\n-1\n");
 /// assert_eq!(libsvm::read(&path, IndexBase::One)?.features(), Some(&x));
 /// # std::fs::remove_file(&path).unwrap();
-/// # Ok::<(), sparse_runtime::Error>(())
+/// # Ok::<(), nnz::Error>(())
 /// ```
 pub fn write<T: Float>(path: impl AsRef<Path>, dataset: &Dataset<T>) -> Result<(), ReadError> {
     let path = path.as_ref();
@@ -103,7 +103,7 @@ fn rows_of<T: Float>(dataset: &Dataset<T>) -> Result<Rows<'_, T>, DataError> {
 }
 
 /// Refuses entries that a reader would refuse; the dataset has checked its labels.
-pub(in crate) fn check_entries<V: Stored>(
+pub(crate) fn check_entries<V: Stored>(
     features: &Csr<V>,
     number: impl Fn(V) -> f64,
 ) -> Result<(), DataError> {

@@ -53,12 +53,12 @@ pub fn read_with<T: Float>(
 /// As [`read`].
 ///
 /// ```
-/// use sparse_runtime::data::matrix_market;
+/// use nnz::data::matrix_market;
 ///
 /// let text = "%%MatrixMarket matrix coordinate real general\n2 3 1\n1 3 0.5\n";
 /// let x = matrix_market::read_from::<f32>("inline", text.as_bytes())?;
 /// assert_eq!((x.n_rows(), x.n_cols(), x.values()), (2, 3, &[0.5][..]));
-/// # Ok::<(), sparse_runtime::Error>(())
+/// # Ok::<(), nnz::Error>(())
 /// ```
 pub fn read_from<T: Float>(name: &str, reader: impl Read) -> Result<Csr<T>, ReadError> {
     read_from_with(name, reader, OnError::Fail).map(|(matrix, _)| matrix)
@@ -71,13 +71,13 @@ pub fn read_from<T: Float>(name: &str, reader: impl Read) -> Result<Csr<T>, Read
 /// As [`read_with`].
 ///
 /// ```
-/// use sparse_runtime::data::{OnError, matrix_market};
+/// use nnz::data::{OnError, matrix_market};
 ///
 /// let text = "%%MatrixMarket matrix coordinate pattern general\n2 3 2\n1 3\n7 7\n";
 /// let skip = OnError::Skip(1);
 /// let (x, report) = matrix_market::read_from_with::<f32>("inline", text.as_bytes(), skip)?;
 /// assert_eq!((x.nnz(), report.n_skipped, report.first_skipped[0].place.line), (1, 1, 4));
-/// # Ok::<(), sparse_runtime::Error>(())
+/// # Ok::<(), nnz::Error>(())
 /// ```
 pub fn read_from_with<T: Float>(
     name: &str,

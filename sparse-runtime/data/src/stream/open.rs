@@ -31,9 +31,9 @@ use std::sync::{Arc, Mutex};
 /// | [`cache_in`](Stream::cache_in) | every epoch parses anew |
 ///
 /// ```
-/// use sparse_runtime::data::libsvm::{IndexBase, Reader};
-/// use sparse_runtime::data::stream::Stream;
-/// use sparse_runtime::data::{Batches, BatchOptions, DataSource};
+/// use nnz::data::libsvm::{IndexBase, Reader};
+/// use nnz::data::stream::Stream;
+/// use nnz::data::{Batches, BatchOptions, DataSource};
 /// # let path = std::env::temp_dir().join(format!("nnz-stream-doc-{}.svm", std::process::id()));
 /// # std::fs::write(&path, "1 1:0.5\n-1 2:1\n1 1:2\n")?;
 ///

@@ -12,11 +12,11 @@ use sparse_core::element::Float;
 /// [`DataError::Format`], as [`Csr::random`].
 ///
 /// ```
-/// use sparse_runtime::data::synthetic::random_csr;
+/// use nnz::data::synthetic::random_csr;
 ///
 /// let x = random_csr::<f32>(1000, 100, 0.01, 42)?;
 /// assert_eq!((x.n_rows(), x.n_cols(), x.nnz()), (1000, 100, 1000));
-/// # Ok::<(), sparse_runtime::Error>(())
+/// # Ok::<(), nnz::Error>(())
 /// ```
 pub fn random_csr<T: Float>(
     n_rows: usize,

@@ -14,13 +14,13 @@ use std::sync::Arc;
 /// and read data to be scored with it.
 ///
 /// ```
-/// use sparse_runtime::data::{Ratings, TextReader};
+/// use nnz::data::{Ratings, TextReader};
 ///
 /// let text = b"anna,Solaris,5\nbert,Solaris,3\nanna,Stalker,4\n";
 /// let train = TextReader::new(Ratings::new()).read_bytes("inline", text)?;
 /// let users = train.id_map("user").unwrap();
 /// assert_eq!((users.len(), users.number("bert"), users.id(0)), (2, Some(1), Some("anna")));
-/// # Ok::<(), sparse_runtime::Error>(())
+/// # Ok::<(), nnz::Error>(())
 /// ```
 #[derive(Clone, Default)]
 pub struct IdMap {

@@ -68,7 +68,7 @@ impl fmt::Debug for ReadOptions {
 /// Reads text of a format, with a sample a line, into memory.
 ///
 /// ```
-/// use sparse_runtime::data::{Delimited, Hashing, OnError, TextReader};
+/// use nnz::data::{Delimited, Hashing, OnError, TextReader};
 ///
 /// let format = Delimited::csv(Hashing::new(10)?);
 /// let format = format.label("click").numeric("age").categorical("city");
@@ -80,7 +80,7 @@ impl fmt::Debug for ReadOptions {
 ///     skipped.to_string(),
 ///     "clicks.csv:3:3: expected a number in the column `age`, found `old`"
 /// );
-/// # Ok::<(), sparse_runtime::Error>(())
+/// # Ok::<(), nnz::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct TextReader<F, T: Float = f32> {

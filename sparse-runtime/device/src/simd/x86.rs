@@ -42,17 +42,6 @@ impl Level {
     /// The best level, if any; found once.
     #[inline]
     pub fn found() -> Option<Level> {
-        let level = Level::of_the_processor();
-        #[cfg(test)]
-        let level = level.min(super::tests::HIGHEST.get());
-        level
-    }
-
-    #[inline]
-    fn of_the_processor() -> Option<Level> {
-        /// The value of [`KNOWN`] before the first check.
-        const UNKNOWN: u8 = u8::MAX;
-        static KNOWN: AtomicU8 = AtomicU8::new(UNKNOWN);
         match KNOWN.load(Ordering::Relaxed) {
             0 => None,
             1 => Some(Level::Avx2),

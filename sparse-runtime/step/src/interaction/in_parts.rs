@@ -192,9 +192,9 @@ mod tests {
     use crate::interaction::any_rows;
     use crate::linear::{Fixed, Scratch};
     use crate::optimizer::{Beside, ParameterSpec, Plain, Updater, Weights};
-    use crate::row_parts::divide;
     use crate::with_rows;
     use nnz_arrays::formats::Csr;
+    use nnz_arrays::formats::column_shares::divide;
     use nnz_arrays::parameter_memory::Table;
     use sparse_core::storage::Storage;
     use sparse_core::update_rules::{AdaGrad, Sgd, UpdateRule};

@@ -132,14 +132,14 @@ pub trait Model: Clone {
     /// inputs that name rows), without allocation once `rows` has seen the largest batch.
     ///
     /// ```
-    /// use sparse_runtime::formats::RowIdsView;
-    /// use sparse_runtime::model::{Model, RowIds};
+    /// use nnz::formats::RowIdsView;
+    /// use nnz::model::{Model, RowIds};
     ///
     /// /// The number of table rows of each parameter that a worker fetches for a batch.
     /// fn rows_fetched<M: Model>(
     ///     model: &M,
     ///     batch: &M::Batch<'_>,
-    /// ) -> sparse_runtime::Result<Vec<usize>> {
+    /// ) -> nnz::Result<Vec<usize>> {
     ///     let (mut rows, parameters) = (RowIds::new(), model.parameters());
     ///     let count = |index: usize| {
     ///         Ok(match model.rows_read(batch, index, &mut rows)? {

@@ -20,14 +20,14 @@ use std::marker::PhantomData;
 /// Invariant: the table holds exactly `shape.size()` elements.
 ///
 /// ```
-/// use sparse_runtime::formats::RowSparse;
-/// use sparse_runtime::initializer::{Initializer, Seed};
-/// use sparse_runtime::model::Parameter;
+/// use nnz::formats::RowSparse;
+/// use nnz::initializer::{Initializer, Seed};
+/// use nnz::model::Parameter;
 /// let w: Parameter<RowSparse, RowSparse> =
 ///     Parameter::new("w", [1000, 4], &Initializer::Ones, Seed(42).stream(0))?;
 /// assert_eq!((w.n_rows(), w.row_size()), (1000, 4));
 /// assert_eq!(w.view().row(999), Some(&[1.0; 4][..]));
-/// # Ok::<(), sparse_runtime::Error>(())
+/// # Ok::<(), nnz::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct Parameter<S: Array, G: Array<Element = S::Element>, D: Device = Cpu> {

@@ -43,7 +43,7 @@ pub fn gradients<M: Model>(model: &mut M, max_norm: f64) -> Result<()> {
 /// is already. `squares` are the [sums of squares](sum_of_squares) of the gradients.
 ///
 /// ```
-/// use sparse_runtime::optimizer::clip::{factor, sum_of_squares};
+/// use nnz::optimizer::clip::{factor, sum_of_squares};
 ///
 /// let (w, b) = ([3.0f32, 0.0], [4.0f32]);
 /// assert_eq!(factor(2.5, &[sum_of_squares(&w), sum_of_squares(&b)]), 0.5);

@@ -18,7 +18,7 @@
 //! ```
 //! use sparse_core::storage::Storage;
 //! use sparse_core::update_rules::Sgd;
-//! use sparse_runtime::optimizer::{ParameterSpec, Updater};
+//! use nnz::optimizer::{ParameterSpec, Updater};
 //!
 //! let rule = Sgd { learning_rate: 0.5, ..Sgd::default() };
 //! let spec = ParameterSpec::new("w", 4, 1, Some(Storage::RowSparse));
@@ -33,7 +33,7 @@
 //! updater.end_step()?;
 //!
 //! assert_eq!(w, [1.0, 1.0, 0.5, 1.0]);
-//! # Ok::<(), sparse_runtime::Error>(())
+//! # Ok::<(), nnz::Error>(())
 //! ```
 
 mod accumulator;
@@ -107,15 +107,15 @@ pub use updater::Updater;
 ///
 /// ```
 /// use sparse_core::{storage::Storage, update_rules::Sgd};
-/// use sparse_runtime::optimizer::{ParameterSpec, Updater};
-/// use sparse_runtime::table::Table;
+/// use nnz::optimizer::{ParameterSpec, Updater};
+/// use nnz::table::Table;
 ///
-/// # fn main() -> sparse_runtime::Result<()> {
+/// # fn main() -> nnz::Result<()> {
 /// let spec = ParameterSpec::new("w", 4, 1, Some(Storage::RowSparse));
 /// let mut updater = Updater::<Sgd, f32>::new(Sgd::default(), vec![spec])?;
 /// let mut w = Table::from_values(1, &[1.0; 4]);
 /// updater.begin_step()?;
-/// sparse_runtime::with_rows!(Sgd, f32; updater, [0 => &mut w], |[rows]| {
+/// nnz::with_rows!(Sgd, f32; updater, [0 => &mut w], |[rows]| {
 ///     rows.settle(2);
 ///     rows.update(2, 0, 1.0);
 ///     rows.finish();

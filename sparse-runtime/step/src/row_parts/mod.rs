@@ -297,6 +297,7 @@ pub(crate) fn in_turn<P: Send, S: Send>(
 mod tests {
     use super::*;
     use nnz_arrays::formats::Csr;
+    use nnz_arrays::formats::column_shares::divide;
 
     /// Rows of 0 to 149 entries.
     fn matrix() -> Csr {

@@ -13,8 +13,8 @@ use nnz_step::model::Scores;
 /// has none on some batch. It has the metric's name.
 ///
 /// ```
-/// use sparse_runtime::formats::Dense;
-/// use sparse_runtime::metric::{BatchMean, LabelsView, Metric, Rmse};
+/// use nnz::formats::Dense;
+/// use nnz::metric::{BatchMean, LabelsView, Metric, Rmse};
 ///
 /// let (mut exact, mut mean) = (Rmse.start(), BatchMean(Rmse).start());
 /// for error in [3.0, 4.0] {
@@ -23,7 +23,7 @@ use nnz_step::model::Scores;
 ///     mean.update(output.view(), LabelsView::Real(label.view()))?;
 /// }
 /// assert_eq!((exact.value(), mean.value()), (Ok(12.5f64.sqrt()), Ok(3.5)));
-/// # Ok::<(), sparse_runtime::Error>(())
+/// # Ok::<(), nnz::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BatchMean<M>(

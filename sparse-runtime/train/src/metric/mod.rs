@@ -6,8 +6,8 @@
 //! [`BatchMean`] agree up to rounding). Samples may have weights.
 //!
 //! ```
-//! use sparse_runtime::formats::Dense;
-//! use sparse_runtime::metric::{Accuracy, LabelsView, Metric, Mse};
+//! use nnz::formats::Dense;
+//! use nnz::metric::{Accuracy, LabelsView, Metric, Mse};
 //!
 //! let outputs = Dense::from_rows(&[[0.9f32], [0.2], [0.7]]);
 //! let labels = Dense::from_rows(&[[1.0f32], [-1.0], [-1.0]]);
@@ -16,7 +16,7 @@
 //!
 //! let mut mse = Mse.start();
 //! assert!(mse.value().is_err()); // nothing seen yet
-//! # Ok::<(), sparse_runtime::Error>(())
+//! # Ok::<(), nnz::Error>(())
 //! ```
 //!
 //! Labels of a binary metric are positive from 1/2 on, as predicted probabilities are: -1/1, 0/1

@@ -6,8 +6,8 @@ use super::{Accumulator, Metric};
 ///
 /// ```
 /// use sparse_core::update_rules::Sgd;
-/// use sparse_runtime::metric::{Named, TopKAccuracy};
-/// use sparse_runtime::training::{EarlyStopping, Trainer, Watch};
+/// use nnz::metric::{Named, TopKAccuracy};
+/// use nnz::training::{EarlyStopping, Trainer, Watch};
 ///
 /// let trainer = Trainer::new(Sgd::default())
 ///     .metric(TopKAccuracy { k: 1 })

@@ -20,9 +20,9 @@
 //! ```
 //! use sparse_core::storage::Storage;
 //! use sparse_core::update_rules::Sgd;
-//! use sparse_runtime::formats::RowSparse;
-//! use sparse_runtime::optimizer::ParameterSpec;
-//! use sparse_runtime::store::{KvStore, LeafSum, OneProcess};
+//! use nnz::formats::RowSparse;
+//! use nnz::optimizer::ParameterSpec;
+//! use nnz::store::{KvStore, LeafSum, OneProcess};
 //!
 //! let mut store = KvStore::new(OneProcess, 2)?;
 //! store.init(ParameterSpec::new("w", 4, 1, Some(Storage::RowSparse)), &[1.0f32; 4])?;
@@ -36,7 +36,7 @@
 //!
 //! let rows = store.row_sparse_pull("w", &[3, 2])?;
 //! assert_eq!((rows.indices(), rows.values()), (&[2, 3][..], &[0.0, 1.0][..]));
-//! # Ok::<(), sparse_runtime::Error>(())
+//! # Ok::<(), nnz::Error>(())
 //! ```
 
 mod communicator;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// also by a panic of its thread, is a worker that has ended.
 ///
 /// ```
-/// use sparse_runtime::store::{Communicator, Parcels, Threads};
+/// use nnz::store::{Communicator, Parcels, Threads};
 ///
 /// let ends = Threads::group(2)?;
 /// std::thread::scope(|scope| {
@@ -18,11 +18,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 ///             outgoing.iter_mut().for_each(|parcel| parcel.push(end.rank() as u8));
 ///             end.exchange(&mut outgoing, &mut incoming)?;
 ///             assert!(incoming.iter().eq([[0], [1]]));
-///             Ok::<(), sparse_runtime::store::CommunicatorError>(())
+///             Ok::<(), nnz::store::CommunicatorError>(())
 ///         });
 ///     }
 /// });
-/// # Ok::<(), sparse_runtime::store::CommunicatorError>(())
+/// # Ok::<(), nnz::store::CommunicatorError>(())
 /// ```
 #[derive(Debug)]
 pub struct Threads {

@@ -19,7 +19,7 @@ use std::path::Path;
 ///
 /// ```
 /// use sparse_core::update_rules::Sgd;
-/// use sparse_runtime::training::{EpochReport, Trainer};
+/// use nnz::training::{EpochReport, Trainer};
 /// use std::ops::ControlFlow;
 ///
 /// let trainer = Trainer::new(Sgd::default()).callback(|report: &EpochReport| {

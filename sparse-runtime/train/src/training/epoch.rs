@@ -210,13 +210,13 @@ pub(super) const ROWS_A_CALL: usize = 1024;
 ///
 /// ```
 /// use sparse_core::update_rules::{Sgd, UpdateRule};
-/// use sparse_runtime::data::{BatchOptions, DataSource, Dataset};
-/// use sparse_runtime::model::Model;
-/// use sparse_runtime::optimizer::Updater;
-/// use sparse_runtime::training::fit_epoch;
+/// use nnz::data::{BatchOptions, DataSource, Dataset};
+/// use nnz::model::Model;
+/// use nnz::optimizer::Updater;
+/// use nnz::training::fit_epoch;
 ///
 /// /// A training loop of your own.
-/// fn train<M: Model>(model: &mut M, data: &Dataset<M::Element>) -> sparse_runtime::Result<()> {
+/// fn train<M: Model>(model: &mut M, data: &Dataset<M::Element>) -> nnz::Result<()> {
 ///     let mut updater = Updater::for_model(Sgd::default(), model)?;
 ///     let mut batches = data.batches(M::INPUTS, &BatchOptions::default())?;
 ///     for epoch in 0..10 {

@@ -75,9 +75,9 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     ///
     /// ```
     /// use sparse_core::update_rules::Ftrl;
-    /// use sparse_runtime::data::Dataset;
-    /// use sparse_runtime::model::Model;
-    /// use sparse_runtime::training::{Checkpoints, FitReport, Trainer};
+    /// use nnz::data::Dataset;
+    /// use nnz::model::Model;
+    /// use nnz::training::{Checkpoints, FitReport, Trainer};
     /// use std::path::Path;
     ///
     /// /// Trains, and continues after an interruption when it is called again.
@@ -85,7 +85,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     ///     model: &mut M,
     ///     data: &Dataset<M::Element>,
     ///     path: &Path,
-    /// ) -> sparse_runtime::Result<FitReport> {
+    /// ) -> nnz::Result<FitReport> {
     ///     let mut trainer = Trainer::new(Ftrl::default()).callback(Checkpoints::new(path));
     ///     match path.exists() {
     ///         true => trainer.resume(model, data, path),

@@ -30,7 +30,7 @@ use std::time::Instant;
 /// each thread copies.
 ///
 /// ```
-/// use sparse_runtime::training::Hogwild;
+/// use nnz::training::Hogwild;
 /// let on_two_threads = Hogwild::threads(2).hot_rows(1024).merge_every(64);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,14 +94,14 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     ///
     /// ```
     /// use sparse_core::update_rules::AdaGrad;
-    /// use sparse_runtime::data::Dataset;
-    /// use sparse_runtime::model::Model;
-    /// use sparse_runtime::training::{FitReport, Hogwild, Trainer};
+    /// use nnz::data::Dataset;
+    /// use nnz::model::Model;
+    /// use nnz::training::{FitReport, Hogwild, Trainer};
     ///
     /// fn train<M: Model + Send>(
     ///     model: &mut M,
     ///     data: &Dataset<M::Element>,
-    /// ) -> sparse_runtime::Result<FitReport> {
+    /// ) -> nnz::Result<FitReport> {
     ///     Trainer::new(AdaGrad::default()).epochs(3).fit_hogwild(model, data, Hogwild::threads(2))
     /// }
     /// ```

@@ -35,7 +35,7 @@ pub struct ParameterReport {
 ///
 /// ```
 /// use sparse_core::update_rules::Sgd;
-/// use sparse_runtime::training::{Monitor, Trainer};
+/// use nnz::training::{Monitor, Trainer};
 ///
 /// let mut norms = Vec::new();
 /// let monitor = Monitor::new(|at, parameters| norms.push((at, parameters[0].norm)));

@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 ///
 /// ```
 /// use sparse_core::update_rules::Sgd;
-/// use sparse_runtime::training::{ProgressiveLoss, Trainer};
+/// use nnz::training::{ProgressiveLoss, Trainer};
 ///
 /// // Lines on the error stream after 1, 2, 4, 8, … batches.
 /// let trainer = Trainer::new(Sgd::default()).callback(ProgressiveLoss::doubling());

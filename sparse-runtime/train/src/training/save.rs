@@ -13,7 +13,7 @@ use std::path::PathBuf;
 ///
 /// ```
 /// use sparse_core::update_rules::Sgd;
-/// use sparse_runtime::training::{Checkpoints, Trainer};
+/// use nnz::training::{Checkpoints, Trainer};
 ///
 /// let trainer = Trainer::new(Sgd::default())
 ///     .callback(Checkpoints::new("run.safetensors").every_batches(100_000));

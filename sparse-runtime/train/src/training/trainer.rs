@@ -31,12 +31,12 @@ use std::fmt;
 ///
 /// ```
 /// use sparse_core::update_rules::Sgd;
-/// use sparse_runtime::data::Dataset;
-/// use sparse_runtime::metric::Mse;
-/// use sparse_runtime::model::Model;
-/// use sparse_runtime::training::{Progress, Trainer};
+/// use nnz::data::Dataset;
+/// use nnz::metric::Mse;
+/// use nnz::model::Model;
+/// use nnz::training::{Progress, Trainer};
 ///
-/// fn train<M: Model>(model: &mut M, data: &Dataset<M::Element>) -> sparse_runtime::Result<f64> {
+/// fn train<M: Model>(model: &mut M, data: &Dataset<M::Element>) -> nnz::Result<f64> {
 ///     let rule = Sgd { learning_rate: 0.05, momentum: 0.9, ..Sgd::default() };
 ///     let mut trainer = Trainer::new(rule)
 ///         .batch_size(32)

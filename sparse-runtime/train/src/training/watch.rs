@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// A value of each epoch, and whether small or large is better.
 ///
 /// ```
-/// use sparse_runtime::training::Watch;
+/// use nnz::training::Watch;
 ///
 /// let loss = Watch::default();
 /// let auc = Watch::largest("auc");
@@ -90,7 +90,7 @@ impl Watch {
 ///
 /// ```
 /// use sparse_core::update_rules::Sgd;
-/// use sparse_runtime::training::{EarlyStopping, Trainer, Watch};
+/// use nnz::training::{EarlyStopping, Trainer, Watch};
 ///
 /// let trainer = Trainer::new(Sgd::default())
 ///     .epochs(100)
@@ -190,7 +190,7 @@ impl Callback for EarlyStopping {
 ///
 /// ```
 /// use sparse_core::update_rules::Sgd;
-/// use sparse_runtime::training::{BestModel, Trainer, Watch};
+/// use nnz::training::{BestModel, Trainer, Watch};
 ///
 /// let best = BestModel::new("best.safetensors").watch(Watch::smallest("log_loss"));
 /// let trainer = Trainer::new(Sgd::default()).callback(best);

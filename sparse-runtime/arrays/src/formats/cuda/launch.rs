@@ -29,8 +29,8 @@ pub trait ArrayArguments: Sized {
     /// No csr, in its place.
     fn no_csr<V: Stored>(self) -> Self;
 
-    /// Rows that are looked up by number: the numbers of those that are stored, nothing where all are, how many they are, and their
-    /// values.
+    /// Rows that are looked up by number: the numbers of those that are stored, nothing where all
+    /// are, how many they are, and their values.
     fn rows<T: Element>(self, x: RowSparseView<'_, T, Cuda>) -> Self;
 }
 

@@ -1,4 +1,5 @@
-// A function of two elements. Words: REAL; FORMULA, of the table; FIRST and SECOND, its variables; RANK, of the walk, 1 to 6.
+// A function of two elements. Words: REAL; FORMULA, of the table; FIRST and SECOND, its variables;
+// RANK, of the walk, 1 to 6.
 
 __device__ inline REAL f(REAL FIRST, REAL SECOND, const numbers &attributes) { return FORMULA; }
 

@@ -1,5 +1,6 @@
-// A function of two elements, one of a sparse array and one of a dense array, both of which may be repeated. Words: REAL; FORMULA, of the
-// table; FIRST and SECOND, its variables; SPARSE, which of them is the sparse array's, 1 or 2; RANK, of the walk; ID, of columns.
+// A function of two elements, one of a sparse array and one of a dense array, both of which may be
+// repeated. Words: REAL; FORMULA, of the table; FIRST and SECOND, its variables; SPARSE, which of
+// them is the sparse array's, 1 or 2; RANK, of the walk; ID, of columns.
 
 __device__ inline REAL f(REAL FIRST, REAL SECOND, const numbers &attributes) { return FORMULA; }
 
@@ -7,7 +8,8 @@ __device__ inline REAL joined(REAL sparse, REAL dense, const numbers &attributes
     return SPARSE == 1 ? f(sparse, dense, attributes) : f(dense, sparse, attributes);
 }
 
-// Where the element of a number is in the sparse array, were all of it stored, and in the dense one.
+// Where the element of a number is in the sparse array, were all of it stored, and in the dense
+// one.
 __device__ inline void find_both(const walk &steps, u64 number, u64 &in_sparse, u64 &in_dense) {
     in_sparse = in_dense = 0;
 #pragma unroll
@@ -46,7 +48,8 @@ extern "C" __global__ void rows_with_dense(const u64 *__restrict__ list, u64 siz
     out[at] = joined(value, dense[in_dense], attributes);
 }
 
-// The entries of a csr and a dense array, with steps from row to row and from column to column: a warp for each row.
+// The entries of a csr and a dense array, with steps from row to row and from column to column: a
+// warp for each row.
 extern "C" __global__ void entries_with_dense(const u64 *__restrict__ starts, const u64 *__restrict__ ends,
                                               const ID *__restrict__ columns, const REAL *__restrict__ dense, u64 row_step,
                                               u64 column_step, numbers attributes, REAL *__restrict__ values, u64 n_rows) {

@@ -1,4 +1,5 @@
-// Sparse arrays as dense ones, into zeros. Words: REAL; VALUE, what a csr stores; ID, of its columns.
+// Sparse arrays as dense ones, into zeros. Words: REAL; VALUE, what a csr stores; ID, of its
+// columns.
 
 // Row `rows[i]` of a table becomes row `i` of `values`.
 extern "C" __global__ void scatter_rows(const u64 *__restrict__ rows, const REAL *__restrict__ values, REAL *__restrict__ table,

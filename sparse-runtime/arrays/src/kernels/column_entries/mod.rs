@@ -1,10 +1,10 @@
 //! Entries in a range of columns, each added to the number of its column, by AVX-512.
 //!
 //! Rows are sorted, so a row's entries in these columns are its first or its last ones, and their
-//! number varies from row to row. A branch for every entry would be mispredicted once a row. Entries
-//! are taken by eights instead: most rows have as many eights as the one before, and a partial eight
-//! is added under a mask. Where masked scatters are slow, masked lanes add to numbers that are never
-//! read.
+//! number varies from row to row. A branch for every entry would be mispredicted once a row.
+//! Entries are taken by eights instead: most rows have as many eights as the one before, and a
+//! partial eight is added under a mask. Where masked scatters are slow, masked lanes add to numbers
+//! that are never read.
 
 mod numbers;
 
@@ -311,7 +311,7 @@ impl<'a, 'm: 'a, V: Stored, G: Float> ColumnEntries<'a, 'm, V, G> {
 }
 
 /// Whether the processor has the instructions.
-pub(crate) fn are_added() -> bool {
+pub fn are_added() -> bool {
     x86::Level::found() == Some(x86::Level::Avx512)
 }
 

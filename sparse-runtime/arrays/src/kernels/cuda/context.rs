@@ -3,15 +3,17 @@
 use super::occurrences::Occurrences;
 use crate::device::cuda::{CudaBuffer, CudaError, Gpu};
 
-/// The last argument of every kernel of [`Cuda`](crate::device::cuda::Cuda): the GPU, and scratch memory on it.
+/// The last argument of every kernel of [`Cuda`](crate::device::cuda::Cuda): the GPU, and scratch
+/// memory on it.
 ///
-/// A kernel returns before its work is done, and does not say whether it will be. What fails is reported by the next
-/// [`synchronize`](CudaContext::synchronize) or `to_cpu`; until then nothing more is done, and destinations store nothing.
+/// A kernel returns before its work is done, and does not say whether it will be. What fails is
+/// reported by the next [`synchronize`](CudaContext::synchronize) or `to_cpu`; until then nothing
+/// more is done, and destinations store nothing.
 ///
 /// ```
-/// use sparse_runtime::device::cuda::{CudaError, Gpu};
-/// use sparse_runtime::formats::{Csr, Dense};
-/// use sparse_runtime::kernels::{cuda::CudaContext, dot};
+/// use nnz::device::cuda::{CudaError, Gpu};
+/// use nnz::formats::{Csr, Dense};
+/// use nnz::kernels::{cuda::CudaContext, dot};
 /// # fn main() -> Result<(), CudaError> {
 /// let gpu = match Gpu::open(0) {
 ///     Err(CudaError::LibraryMissing | CudaError::NoDevice) => return Ok(()),

@@ -1,5 +1,6 @@
-// Rows of a csr that have other entries than those of an operand: first how many each has, then the entries, ascending. Words: REAL;
-// SOURCE, what a row is made of; FIRST_ID, SECOND_ID and OUT_ID, of columns; FORMULA, of the table, and FIRST and SECOND, its variables.
+// Rows of a csr that have other entries than those of an operand: first how many each has, then the
+// entries, ascending. Words: REAL; SOURCE, what a row is made of; FIRST_ID, SECOND_ID and OUT_ID,
+// of columns; FORMULA, of the table, and FIRST and SECOND, its variables.
 //
 // A thread makes a row.
 
@@ -14,7 +15,8 @@ template <class Id> struct matrix {
 struct operands {
     matrix<FIRST_ID> first;
     matrix<SECOND_ID> second;
-    // Of a dense or row_sparse one, the rows that it stores, or nothing where it stores all, and which row is wanted for each of the result.
+    // Of a dense or row_sparse one, the rows that it stores, or nothing where it stores all, and
+    // which row is wanted for each of the result.
     const u64 *rows;
     u64 n_stored;
     const REAL *values;
@@ -197,8 +199,8 @@ extern "C" __global__ void count_entries(const u64 *first_starts, const u64 *fir
     counts[row] = count.n;
 }
 
-// Where the rows start, and how many entries there are: the counts, and a 0 after them, summed up. After the number comes a 1 where it
-// was too large to be summed up.
+// Where the rows start, and how many entries there are: the counts, and a 0 after them, summed up.
+// After the number comes a 1 where it was too large to be summed up.
 extern "C" __global__ void row_pointers(const u32 *__restrict__ sums, u64 *__restrict__ indptr, u32 *__restrict__ total, u64 n) {
     u64 row = thread_id();
     if (row > n) return;

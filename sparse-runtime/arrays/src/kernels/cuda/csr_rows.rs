@@ -1,5 +1,6 @@
-//! Csr matrices on a GPU that have other entries than an operand: two passes over what they are made of, one that counts the entries of each
-//! row, and one that writes them where the counts, summed up, say. The host waits once, for how many there are.
+//! Csr matrices on a GPU that have other entries than an operand: two passes over what they are
+//! made of, one that counts the entries of each row, and one that writes them where the counts,
+//! summed up, say. The host waits once, for how many there are.
 
 use super::occurrences::Sums;
 use super::{CudaContext, GpuFloat, ScalarFunction};
@@ -49,7 +50,8 @@ impl<'a, 'l, T: GpuFloat> Source<'a, 'l, T> {
         Source { second: Some(y), ..Source::of_csr(name, x) }
     }
 
-    /// A function of two matrices of one shape: by the name of the text, `Union`, `Intersection` or `Left`.
+    /// A function of two matrices of one shape: by the name of the text, `Union`, `Intersection` or
+    /// `Left`.
     pub(in crate::kernels) fn combined(
         name: &'static str,
         lhs: CsrView<'a, T, Cuda>,

@@ -1,6 +1,8 @@
-// What the scores of a batch are compared with. Words: REAL; CLASS, the type of class ids; LABEL_ID, of the columns of labels that are a csr.
+// What the scores of a batch are compared with. Words: REAL; CLASS, the type of class ids;
+// LABEL_ID, of the columns of labels that are a csr.
 
-// A class for each row, or else dense labels, or else those of a csr; and weights of the rows, where there are any.
+// A class for each row, or else dense labels, or else those of a csr; and weights of the rows,
+// where there are any.
 struct row_labels {
     const CLASS *classes;
     const REAL *dense;

@@ -1,6 +1,8 @@
-// Losses that are a sum over the scores of a row, of the functions of `loss.cuh`, the mean over the rows, in f64.
+// Losses that are a sum over the scores of a row, of the functions of `loss.cuh`, the mean over the
+// rows, in f64.
 //
-// The elements are cut into `parts` runs, one a block, whose sums are added in their order: the order depends on sizes alone.
+// The elements are cut into `parts` runs, one a block, whose sums are added in their order: the
+// order depends on sizes alone.
 
 #define THREADS 256
 

@@ -1,5 +1,5 @@
-// A loss that is a sum over the scores of a row. Words: those of `labels.cuh`; LOSS and SLOPE, formulas of the table in the score `s` and its
-// label `t`.
+// A loss that is a sum over the scores of a row. Words: those of `labels.cuh`; LOSS and SLOPE,
+// formulas of the table in the score `s` and its label `t`.
 
 __device__ inline REAL loss(REAL s, REAL t, const numbers &attributes) { return LOSS; }
 __device__ inline REAL slope(REAL s, REAL t, const numbers &attributes) { return SLOPE; }

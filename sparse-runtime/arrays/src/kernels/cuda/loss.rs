@@ -1,4 +1,5 @@
-//! Losses on a GPU that are a sum over the scores of a row, and their gradients, by the formulas of their row of the table.
+//! Losses on a GPU that are a sum over the scores of a row, and their gradients, by the formulas of
+//! their row of the table.
 
 use super::{CudaContext, GpuFloat, Numbers};
 use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word, text_of};
@@ -53,11 +54,12 @@ pub struct LossOperands<'a, T: GpuFloat> {
 }
 
 impl LossFunction {
-    /// Those of a loss or of the gradient of one; `None` for any other operator, and for a loss that is no sum over the scores.
+    /// Those of a loss or of the gradient of one; `None` for any other operator, and for a loss
+    /// that is no sum over the scores.
     ///
     /// ```
     /// use sparse_core::{ir::Attributes, operators::find};
-    /// use sparse_runtime::kernels::cuda::LossFunction;
+    /// use nnz::kernels::cuda::LossFunction;
     /// let of = |name| LossFunction::new(find(name)?, &Attributes::default());
     /// assert!(of("logistic").is_some() && of("logistic_gradient").is_some());
     /// assert!(of("softmax_cross_entropy").is_none());

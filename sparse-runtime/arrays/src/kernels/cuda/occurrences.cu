@@ -1,8 +1,10 @@
-// The columns that occur in a csr, or the ids in a list, ascending, each with its entries in their order: a stable sort of the entries by
-// id, of DIGIT_BITS bits at a time from the lowest, and the runs of equal columns in it. Nothing depends on the order in which
-// blocks run. Words: ID, of columns.
+// The columns that occur in a csr, or the ids in a list, ascending, each with its entries in their
+// order: a stable sort of the entries by id, of DIGIT_BITS bits at a time from the lowest, and the
+// runs of equal columns in it. Nothing depends on the order in which blocks run. Words: ID, of
+// columns.
 //
-// A block has THREADS threads and sorts a tile of TILE entries, of which each thread has EACH that follow one another.
+// A block has THREADS threads and sorts a tile of TILE entries, of which each thread has EACH that
+// follow one another.
 
 #define DIGIT_BITS 4
 #define DIGITS (1 << DIGIT_BITS)
@@ -23,7 +25,8 @@ extern "C" __global__ void number_entries(const u64 *__restrict__ starts, const 
     }
 }
 
-// The same of the rows that an array stores, with their ranks there; the entries of others stand for no column, which is `bound`.
+// The same of the rows that an array stores, with their ranks there; the entries of others stand
+// for no column, which is `bound`.
 extern "C" __global__ void number_entries_of_rows(const u64 *__restrict__ starts, const u64 *__restrict__ ends,
                                                   const ID *__restrict__ columns, const u64 *__restrict__ stored,
                                                   u64 n_stored, u64 bound, u64 *__restrict__ ids, u32 *__restrict__ ranks,
@@ -100,7 +103,8 @@ extern "C" __global__ void move_by_digit(const ID *__restrict__ ids, const u32 *
     }
 }
 
-// Sums up a tile in place, each element becoming the sum of those before it, and says what the tile is in all.
+// Sums up a tile in place, each element becoming the sum of those before it, and says what the tile
+// is in all.
 extern "C" __global__ void sum_up(u32 *__restrict__ values, u64 n, u32 *__restrict__ totals) {
     __shared__ u32 of_warps[THREADS / 32];
     u64 first = (u64)blockIdx.x * TILE + threadIdx.x * EACH;
@@ -146,8 +150,8 @@ extern "C" __global__ void mark_runs(const ID *__restrict__ ids, u64 n, u32 *__r
     if (at < n) marks[at] = begins_run(ids, at);
 }
 
-// The id and start of each run of ids below `bound`, and after the last where it ends. `ranks` are the marks summed up. Beyond the bound
-// there is at most one run.
+// The id and start of each run of ids below `bound`, and after the last where it ends. `ranks` are
+// the marks summed up. Beyond the bound there is at most one run.
 extern "C" __global__ void write_runs(const ID *__restrict__ ids, u64 n, u64 bound, const u32 *__restrict__ ranks,
                                       u64 *__restrict__ run_ids, u32 *__restrict__ runs, u32 *__restrict__ n_runs) {
     u64 at = thread_id();

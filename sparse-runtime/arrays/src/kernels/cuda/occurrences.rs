@@ -1,8 +1,9 @@
-//! Which columns occur in a csr, or which ids in a list, and where: what a product with a transposed csr and the gradient of a look-up go
-//! over.
+//! Which columns occur in a csr, or which ids in a list, and where: what a product with a
+//! transposed csr and the gradient of a look-up go over.
 //!
-//! O(nnz · bits of a column id / 4), by a stable sort, so that the entries of a column are in the order of the rows, whatever the GPU
-//! does first. The number of columns that occur is known on the GPU; who needs it on the host, to size a result, waits for it once.
+//! O(nnz · bits of a column id / 4), by a stable sort, so that the entries of a column are in the
+//! order of the rows, whatever the GPU does first. The number of columns that occur is known on the
+//! GPU; who needs it on the host, to size a result, waits for it once.
 
 use crate::device::cuda::{
     Blocks, Cuda, CudaBuffer, CudaColumnIdsSlice, CudaError, CudaSlice, Gpu, Launch, Unit, Word,
@@ -20,7 +21,8 @@ const TILE: usize = 2048;
 
 const SORTED: &str = "the entries of a csr in the order of their columns";
 
-/// The columns that occur in a csr, or the ids in a list. Kept by a context, so that its memory is used again.
+/// The columns that occur in a csr, or the ids in a list. Kept by a context, so that its memory is
+/// used again.
 #[derive(Debug, Default)]
 pub struct Occurrences {
     /// The columns, ascending; the first `n_columns` are.
@@ -61,11 +63,13 @@ impl<I: Stored> Default for Scratch<I> {
     }
 }
 
-/// Counts, the totals of their tiles, and a few numbers: what others may use between two lists of occurrences.
+/// Counts, the totals of their tiles, and a few numbers: what others may use between two lists of
+/// occurrences.
 pub(crate) type Sums<'a> =
     (&'a mut CudaBuffer<u32>, &'a mut Vec<CudaBuffer<u32>>, &'a mut CudaBuffer<u32>);
 
-/// The columns that occur, where the entries of each are among those sorted, and the row of each entry.
+/// The columns that occur, where the entries of each are among those sorted, and the row of each
+/// entry.
 #[derive(Clone, Copy)]
 pub(crate) struct Found<'a> {
     pub(crate) columns: CudaSlice<'a, u64>,
@@ -101,7 +105,8 @@ impl Occurrences {
         self.counted()
     }
 
-    /// Asks for those of a matrix; how many columns they have is known when [`counted`](Self::counted) has waited for it.
+    /// Asks for those of a matrix; how many columns they have is known when
+    /// [`counted`](Self::counted) has waited for it.
     pub fn ask<V: Stored>(&mut self, gpu: &Gpu, x: CsrView<'_, V, Cuda>) -> Result<(), CudaError> {
         let (n, bound) = (x.values().len(), x.n_cols());
         let counts = [n, x.n_rows()];
@@ -140,7 +145,8 @@ impl Occurrences {
         }
     }
 
-    /// Finds those of a matrix in the rows that an array stores, whose ranks there the rows of the entries then are.
+    /// Finds those of a matrix in the rows that an array stores, whose ranks there the rows of the
+    /// entries then are.
     pub(crate) fn find_in_rows<V: Stored, T: Element>(
         &mut self,
         gpu: &Gpu,
@@ -174,7 +180,8 @@ impl Occurrences {
         self.counted()
     }
 
-    /// Finds those of a list of ids up to `bound`, which itself stands for no id. The entries are positions in the list.
+    /// Finds those of a list of ids up to `bound`, which itself stands for no id. The entries are
+    /// positions in the list.
     pub(crate) fn find_ids(
         &mut self,
         gpu: &Gpu,
@@ -211,9 +218,10 @@ impl Occurrences {
         asked
     }
 
-    /// Finds the groups of a matrix's rows, of which there is a number for each: those below `bound`, which itself stands for no group. The
-    /// columns are then the groups that have entries, and the entries of a group are in the order of their columns, and of their rows in a
-    /// column.
+    /// Finds the groups of a matrix's rows, of which there is a number for each: those below
+    /// `bound`, which itself stands for no group. The columns are then the groups that have
+    /// entries, and the entries of a group are in the order of their columns, and of their rows in
+    /// a column.
     pub(crate) fn find_groups<V: Stored>(
         &mut self,
         gpu: &Gpu,
@@ -254,12 +262,14 @@ impl Occurrences {
         self.columns.as_slice().run(0, self.n_columns)
     }
 
-    /// The same, without waiting: how many occur at most, the memory that has them, ascending, and on the GPU their number.
+    /// The same, without waiting: how many occur at most, the memory that has them, ascending, and
+    /// on the GPU their number.
     pub fn columns_asked_for(&self) -> (usize, CudaSlice<'_, u64>, CudaSlice<'_, u32>) {
         (self.most_columns, self.columns.as_slice(), self.number.as_slice())
     }
 
-    /// For each of them where its entries are in [`entries`](Self::entries), and where those of the last end.
+    /// For each of them where its entries are in [`entries`](Self::entries), and where those of the
+    /// last end.
     pub fn runs(&self) -> CudaSlice<'_, u32> {
         self.runs.as_slice()
     }
@@ -381,7 +391,8 @@ pub(super) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
     }
 }
 
-/// Each value becomes the sum of those before it. `totals` has a buffer for each level of tiles of tiles.
+/// Each value becomes the sum of those before it. `totals` has a buffer for each level of tiles of
+/// tiles.
 pub(in crate::kernels) fn sum_up(
     gpu: &Gpu,
     values: CudaSlice<'_, u32>,

@@ -1,10 +1,12 @@
-//! How a result gets its place in the memory of a GPU: from the pattern of an operand, or from the rows that it stores.
+//! How a result gets its place in the memory of a GPU: from the pattern of an operand, or from the
+//! rows that it stores.
 
 use crate::device::cuda::{Cuda, CudaError, CudaSlice, Destination, Gpu};
 use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView, Shape};
 use sparse_core::element::Element;
 
-/// A view of an array on a GPU whose pattern a result may have: its extents, and which elements are stored.
+/// A view of an array on a GPU whose pattern a result may have: its extents, and which elements are
+/// stored.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an array of `{T}` on a GPU",
     note = "kernels of a GPU take views of arrays that were moved there by `to_gpu`"
@@ -51,8 +53,8 @@ patterns!(DenseView Dense, CsrView Csr, RowSparseView RowSparse);
 )]
 #[allow(private_bounds, reason = "what a failed kernel leaves is the library's business")]
 pub trait Rows<T: Element>: Destination {
-    /// Takes a shape and room for these rows, ascending. Returns the memory and in which row of it each is to be written; nothing where
-    /// they are one after the other.
+    /// Takes a shape and room for these rows, ascending. Returns the memory and in which row of it
+    /// each is to be written; nothing where they are one after the other.
     #[doc(hidden)]
     fn make_room<'o>(
         &'o mut self,

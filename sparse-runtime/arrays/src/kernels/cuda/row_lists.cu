@@ -1,7 +1,8 @@
-// Which rows a row_sparse result stores, and its values. Words: REAL; RANK, of the walk through a row; ID, of columns; FORMULA, of the
-// table, and FIRST and SECOND, its variables.
+// Which rows a row_sparse result stores, and its values. Words: REAL; RANK, of the walk through a
+// row; ID, of columns; FORMULA, of the table, and FIRST and SECOND, its variables.
 //
-// A list of rows is made of candidates: `bound`, which is no row, stands for those that are not stored.
+// A list of rows is made of candidates: `bound`, which is no row, stands for those that are not
+// stored.
 
 __device__ inline REAL f(REAL FIRST, REAL SECOND, const numbers &attributes) { return FORMULA; }
 
@@ -77,7 +78,8 @@ extern "C" __global__ void combine_rows_with_csr(const u64 *__restrict__ list, c
     out[at] = f(x, stored_at(starts, ends, columns, entries, row, column), attributes);
 }
 
-// A part of each row of an array: that at a position for each row listed, or where it is not stored zeros.
+// A part of each row of an array: that at a position for each row listed, or where it is not stored
+// zeros.
 extern "C" __global__ void gather_rows(const u64 *__restrict__ list, spans positions, const u64 *__restrict__ rows, u64 n_stored,
                                        const REAL *__restrict__ values, u64 from_size, strided along, u64 row_size,
                                        REAL *__restrict__ out, u64 n) {
@@ -87,7 +89,8 @@ extern "C" __global__ void gather_rows(const u64 *__restrict__ list, spans posit
     out[at] = stored < n_stored ? values[stored * from_size + place_in(along, RANK, at % row_size)] : REAL(0);
 }
 
-// The other way: rows of an array as a part of those listed which are at its positions, where it stores them.
+// The other way: rows of an array as a part of those listed which are at its positions, where it
+// stores them.
 extern "C" __global__ void place_rows(const u64 *__restrict__ list, spans positions, const u64 *__restrict__ rows, u64 n_stored,
                                       const REAL *__restrict__ values, u64 from_size, strided along, u64 row_size,
                                       REAL *__restrict__ out, u64 n) {

@@ -1,5 +1,5 @@
-//! Row_sparse arrays on a GPU that store other rows than an operand: a list of candidates, which is sorted, each once, and then the values.
-//! The host waits once, for how many rows there are.
+//! Row_sparse arrays on a GPU that store other rows than an operand: a list of candidates, which is
+//! sorted, each once, and then the values. The host waits once, for how many rows there are.
 
 use super::{CudaContext, GpuFloat, ScalarFunction};
 use crate::device::cuda::{
@@ -122,7 +122,8 @@ fn room<'l>(
     Ok(list.as_slice())
 }
 
-/// Rows of an array at some positions, and where the elements of each lie in a row of a larger array.
+/// Rows of an array at some positions, and where the elements of each lie in a row of a larger
+/// array.
 pub(in crate::kernels) struct Place<'a, T: GpuFloat> {
     pub(in crate::kernels) of: RowSparseView<'a, T, Cuda>,
     pub(in crate::kernels) positions: [u64; 6],
@@ -144,7 +145,8 @@ pub(in crate::kernels) enum Values<'a, 'p, T: GpuFloat> {
     Entries(CsrView<'a, T, Cuda>),
 }
 
-/// Becomes an array of a shape that stores the same rows as another, whose values are to be written.
+/// Becomes an array of a shape that stores the same rows as another, whose values are to be
+/// written.
 pub(in crate::kernels) fn store_rows_of<'o, T: GpuFloat>(
     gpu: &Gpu,
     out: &'o mut RowSparse<T, Cuda>,

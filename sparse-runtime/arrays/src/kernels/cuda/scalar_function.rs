@@ -8,12 +8,13 @@ use sparse_core::operators::{Kind, Operator, find};
 /// How many attributes that are numbers a kernel takes: as many as the prelude's `numbers` has.
 const MOST_NUMBERS: usize = 4;
 
-/// The function of an element-wise operator with its attributes: what a CPU kernel takes as a closure.
+/// The function of an element-wise operator with its attributes: what a CPU kernel takes as a
+/// closure.
 ///
 /// ```
 /// use sparse_core::ir::Attributes;
 /// use sparse_core::operators::find;
-/// use sparse_runtime::kernels::cuda::ScalarFunction;
+/// use nnz::kernels::cuda::ScalarFunction;
 /// let of = |name| ScalarFunction::new(find(name)?, &Attributes::default());
 /// assert!(of("tanh").is_some() && of("multiply").is_some());
 /// // A product of matrices is no function of elements.
@@ -48,7 +49,8 @@ impl Numbers {
 }
 
 impl ScalarFunction {
-    /// The function of an operator; `None` for one that is not element-wise, and where a required attribute is not given.
+    /// The function of an operator; `None` for one that is not element-wise, and where a required
+    /// attribute is not given.
     pub fn new(operator: &'static Operator, attributes: &Attributes) -> Option<Self> {
         let (formula, operands) = match operator.kind {
             Kind::Unary(formula) => (formula, ["x", "y"]),
@@ -81,7 +83,8 @@ impl ScalarFunction {
         ]
     }
 
-    /// A function of a text by this name, of one element or of two, with the attributes in it. `None` where one of these is not finite.
+    /// A function of a text by this name, of one element or of two, with the attributes in it.
+    /// `None` where one of these is not finite.
     pub fn function(&self, name: &str) -> Option<String> {
         let Numbers(numbers) = &self.numbers;
         numbers.iter().all(|number| number.is_finite()).then_some(())?;

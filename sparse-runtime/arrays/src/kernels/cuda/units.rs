@@ -11,11 +11,12 @@ use crate::kernels::{
 use sparse_core::ir::{AttributeValue, Attributes, Number};
 use sparse_core::operators::{AttributeKind, Kind, all};
 
-/// Visits every text with one of each kind of words: each element-wise function, reduction and loss of the operator table, and
-/// products of several widths and types. A GPU compiles only what a program uses.
+/// Visits every text with one of each kind of words: each element-wise function, reduction and loss
+/// of the operator table, and products of several widths and types. A GPU compiles only what a
+/// program uses.
 ///
 /// ```
-/// use sparse_runtime::kernels::cuda::for_each_unit;
+/// use nnz::kernels::cuda::for_each_unit;
 /// let mut found = 0;
 /// for_each_unit(&mut |unit| found += usize::from(unit.file.ends_with(".cu")));
 /// assert!(found > 100);

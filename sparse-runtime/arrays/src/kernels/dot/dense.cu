@@ -1,12 +1,14 @@
-// Products of dense matrices. Words: REAL; LISTED, 1 where columns of the left side, rows of the right one or columns of the result are
-// those of lists, where there are lists.
+// Products of dense matrices. Words: REAL; LISTED, 1 where columns of the left side, rows of the
+// right one or columns of the result are those of lists, where there are lists.
 //
-// A matrix is read by its steps in memory from row to row and from column to column. A block has a tile of TILE rows and columns of the
-// result, and of what is summed a run of `part`: a part of a sum each, where there are several, which are added in their order.
+// A matrix is read by its steps in memory from row to row and from column to column. A block has a
+// tile of TILE rows and columns of the result, and of what is summed a run of `part`: a part of a
+// sum each, where there are several, which are added in their order.
 
 #define TILE 16
 
-// Products that are added in REAL, before their sum is in f64: it is off by 4 units in the last place at most.
+// Products that are added in REAL, before their sum is in f64: it is off by 4 units in the last
+// place at most.
 #define FEW 8
 
 __device__ inline u64 listed(const u64 *list, u64 at) { return LISTED && list ? list[at] : at; }

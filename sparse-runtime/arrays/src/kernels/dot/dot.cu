@@ -1,6 +1,7 @@
 // Products of a csr, of the sums of `dot.cuh`, whose words these are.
 //
-// A result is written by its steps in memory, and, with `out_columns`, at the columns of these numbers.
+// A result is written by its steps in memory, and, with `out_columns`, at the columns of these
+// numbers.
 
 // csr · dense, for several columns: a group makes a row of a tile of LANES * STEPS columns.
 extern "C" __global__ void csr_dense(const u64 *__restrict__ starts, const u64 *__restrict__ ends,
@@ -31,9 +32,10 @@ extern "C" __global__ void csr_column(const u64 *__restrict__ starts, const u64 
     if (threadIdx.x % LANES == 0) out[row] = sum;
 }
 
-// csrᵀ · dense: a group makes the row of the result that is a column which occurs. `runs` says where the entries of
-// each such column are in `entries`, and `rows` in which row each entry is; `shares` are as of `add_run`. With `targets` the row of the
-// result is the one of this number, else that of the column's rank.
+// csrᵀ · dense: a group makes the row of the result that is a column which occurs. `runs` says
+// where the entries of each such column are in `entries`, and `rows` in which row each entry is;
+// `shares` are as of `add_run`. With `targets` the row of the result is the one of this number,
+// else that of the column's rank.
 extern "C" __global__ void csr_transposed_dense(const u32 *__restrict__ runs, const u32 *__restrict__ entries,
                                                 const u32 *__restrict__ rows, const u64 *__restrict__ targets,
                                                 const VALUE *__restrict__ values, const f64 *__restrict__ shares,
@@ -52,8 +54,8 @@ extern "C" __global__ void csr_transposed_dense(const u32 *__restrict__ runs, co
     }
 }
 
-// The product of two matrices at the entries of a csr: each is the product of a row of the left side and one of the right, which is zero where it
-// is not stored. A warp has a row.
+// The product of two matrices at the entries of a csr: each is the product of a row of the left
+// side and one of the right, which is zero where it is not stored. A warp has a row.
 extern "C" __global__ void at_pattern(const u64 *__restrict__ starts, const u64 *__restrict__ ends,
                                       const ID *__restrict__ columns, const REAL *__restrict__ left, u64 left_row,
                                       u64 left_column, const u64 *__restrict__ rows, u64 n_stored,

@@ -1,6 +1,8 @@
-// Sums of rows of a table, a bag of them for each row of a csr. Words: REAL; VALUE, what the csr stores; ID, of its columns.
+// Sums of rows of a table, a bag of them for each row of a csr. Words: REAL; VALUE, what the csr
+// stores; ID, of its columns.
 
-// Of bags whose mean is taken: one over the number of entries, or over the sum of their values; 0 where that is 0.
+// Of bags whose mean is taken: one over the number of entries, or over the sum of their values; 0
+// where that is 0.
 extern "C" __global__ void shares(const u64 *__restrict__ starts, const u64 *__restrict__ ends,
                                   const VALUE *__restrict__ values, u64 weighted, f64 *__restrict__ out, u64 n_bags) {
     u64 bag = thread_id();

@@ -1,6 +1,7 @@
 // The positions of the largest or smallest elements. Words: REAL; COLUMN, of a csr.
 //
-// Of equal elements the first wins, and the first NaN of all, so that there is one winner, in whatever order elements are compared.
+// Of equal elements the first wins, and the first NaN of all, so that there is one winner, in
+// whatever order elements are compared.
 
 #define NOWHERE (~0ull)
 
@@ -46,8 +47,9 @@ template <class Id> __device__ inline u64 first_missing(const Id *ids, u64 n) {
     return low;
 }
 
-// Of the `extent` elements along an axis, `inner` apart, for each place before and after it: the winner of each `part` of them, by 1 or 32
-// `lanes`. With `rows` they are of these rows of a larger array, `row_size` of each.
+// Of the `extent` elements along an axis, `inner` apart, for each place before and after it: the
+// winner of each `part` of them, by 1 or 32 `lanes`. With `rows` they are of these rows of a larger
+// array, `row_size` of each.
 extern "C" __global__ void best_of_parts(const REAL *__restrict__ x, u64 extent, u64 inner, const u64 *__restrict__ rows, u64 row_size,
                                          u64 largest, u64 lanes, u64 part, f64 *__restrict__ values, u64 *__restrict__ positions,
                                          u64 n_results) {
@@ -64,7 +66,8 @@ extern "C" __global__ void best_of_parts(const REAL *__restrict__ x, u64 extent,
     positions[blockIdx.y * n_results + result] = found.position;
 }
 
-// The winner of the rows of a csr that each of `n_warps` warps goes over. Positions are columns, or of the `whole` matrix.
+// The winner of the rows of a csr that each of `n_warps` warps goes over. Positions are columns, or
+// of the `whole` matrix.
 extern "C" __global__ void best_of_rows(const u64 *__restrict__ starts, const u64 *__restrict__ ends,
                                         const COLUMN *__restrict__ columns, const REAL *__restrict__ x, u64 n_rows, u64 n_cols,
                                         u64 whole, u64 largest, f64 *__restrict__ values, u64 *__restrict__ positions, u64 n_warps) {
@@ -101,8 +104,9 @@ extern "C" __global__ void best_of_columns(const u64 *__restrict__ columns, cons
     out[columns[run]] = found.position;
 }
 
-// The winner of the parts of each result: a warp for each. Where fewer than `n_rows` rows are `stored`, of `row_size` elements, the first zero
-// of another takes part. With `targets` results are those of these rows of a larger result, `of_row` each. The winner of nothing is at 0.
+// The winner of the parts of each result: a warp for each. Where fewer than `n_rows` rows are
+// `stored`, of `row_size` elements, the first zero of another takes part. With `targets` results
+// are those of these rows of a larger result, `of_row` each. The winner of nothing is at 0.
 extern "C" __global__ void best_of_all(const f64 *__restrict__ values, const u64 *__restrict__ positions, u64 parts, u64 largest,
                                        const u64 *__restrict__ stored, u64 n_stored, u64 n_rows, u64 row_size,
                                        const u64 *__restrict__ targets, u64 of_row, u64 *__restrict__ out, u64 n_results) {

@@ -1,7 +1,7 @@
 // Elements put back where they came from along an axis. Words: REAL; ID, of the positions.
 
-// Where each element goes in the result; `size` for those whose id stands for no position. Along the axis and after it there are `block` of
-// them.
+// Where each element goes in the result; `size` for those whose id stands for no position. Along
+// the axis and after it there are `block` of them.
 extern "C" __global__ void places_of_elements(const ID *__restrict__ ids, u64 block, u64 extent, u64 inner, u64 size,
                                               u64 *__restrict__ places, u64 n) {
     u64 at = thread_id();

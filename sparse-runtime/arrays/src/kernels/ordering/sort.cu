@@ -1,8 +1,9 @@
 // Elements in order along an axis, by their positions. Words: REAL.
 //
-// A line is the `extent` elements along the axis, `inner` apart, for each place before and after it. Blocks sort tiles of lines, then runs are
-// merged two by two. Equal elements are in the order of their positions, so that there is one order, whatever the GPU does first.
-// Of each run the first `k` matter.
+// A line is the `extent` elements along the axis, `inner` apart, for each place before and after
+// it. Blocks sort tiles of lines, then runs are merged two by two. Equal elements are in the order
+// of their positions, so that there is one order, whatever the GPU does first. Of each run the
+// first `k` matter.
 
 #define THREADS 256
 #define TILE 1024
@@ -22,7 +23,8 @@ __device__ inline bool is_before(REAL first, u32 at, REAL second, u32 other, u32
     return !is_before(second, first, largest) && at < other;
 }
 
-// Sorts tiles of `width` places, a power of two up to TILE, of which a block has as many as fit. Bitonic.
+// Sorts tiles of `width` places, a power of two up to TILE, of which a block has as many as fit.
+// Bitonic.
 extern "C" __global__ void sort_tiles(const REAL *__restrict__ x, u64 extent, u64 inner, u64 n_lines, u64 width, u64 largest, u64 k,
                                       u64 *__restrict__ places) {
     __shared__ REAL values[TILE];
@@ -40,7 +42,8 @@ extern "C" __global__ void sort_tiles(const REAL *__restrict__ x, u64 extent, u6
         for (u32 distance = run / 2; distance > 0; distance /= 2) {
             for (u32 pair = threadIdx.x; pair < TILE / 2; pair += THREADS) {
                 u32 low = pair / distance * distance * 2 + pair % distance, high = low + distance;
-                // Every other run is sorted the other way, but for the last ones, which are the tiles.
+                // Every other run is sorted the other way, but for the last ones, which are the
+                // tiles.
                 bool turned = (low & run & (size - 1)) != 0;
                 u32 first = turned ? low : high, second = turned ? high : low;
                 if (!is_before(values[first], positions[first], values[second], positions[second], size, largest)) continue;
@@ -61,8 +64,8 @@ extern "C" __global__ void sort_tiles(const REAL *__restrict__ x, u64 extent, u6
     }
 }
 
-// Two runs of `run` places that follow one another become one: each element goes to its rank in its own, and further by those of the other
-// that come before it.
+// Two runs of `run` places that follow one another become one: each element goes to its rank in its
+// own, and further by those of the other that come before it.
 extern "C" __global__ void merge_runs(const REAL *__restrict__ x, u64 extent, u64 inner, u64 run, u64 largest, u64 k,
                                       const u64 *__restrict__ from, u64 *__restrict__ to, u64 n) {
     u64 at = thread_id();

@@ -1,6 +1,8 @@
-// The second-order term of a factorization machine of dense rows, and its gradients, in f64. Every element is an entry. Words: REAL.
+// The second-order term of a factorization machine of dense rows, and its gradients, in f64. Every
+// element is an entry. Words: REAL.
 
-// A warp has a row, each lane every 32nd column of the table. Of `sums` and `out` either may be left out.
+// A warp has a row, each lane every 32nd column of the table. Of `sums` and `out` either may be
+// left out.
 extern "C" __global__ void dense_interaction(const REAL *__restrict__ x, const REAL *__restrict__ table, f64 *__restrict__ sums,
                                              REAL *__restrict__ out, u64 n_rows, u64 n_cols, u64 width) {
     u64 row = thread_id() / 32;
@@ -35,7 +37,8 @@ extern "C" __global__ void dense_interaction_gradient(const REAL *__restrict__ x
     out[at] = (REAL)sum;
 }
 
-// `lanes` threads have an element of x, each every lanes-th column of the table: grad · Σ v · (sums - x v).
+// `lanes` threads have an element of x, each every lanes-th column of the table: grad · Σ v · (sums -
+// x v).
 extern "C" __global__ void dense_interaction_slope(const REAL *__restrict__ x, u64 n_cols, const REAL *__restrict__ table,
                                                    const f64 *__restrict__ sums, const REAL *__restrict__ grad,
                                                    REAL *__restrict__ out, u64 n, u64 width, u64 lanes) {

@@ -1,6 +1,8 @@
-// The second-order term of a factorization machine, and its gradient, of the functions of `pairwise_interaction.cuh`.
+// The second-order term of a factorization machine, and its gradient, of the functions of
+// `pairwise_interaction.cuh`.
 
-// A warp has a row, each lane every 32nd column of the table. Of `sums` and `out` either may be left out.
+// A warp has a row, each lane every 32nd column of the table. Of `sums` and `out` either may be
+// left out.
 extern "C" __global__ void interaction(const u64 *__restrict__ starts, const u64 *__restrict__ ends,
                                        const ID *__restrict__ columns, const VALUE *__restrict__ values,
                                        const u64 *__restrict__ rows, u64 n_stored, const REAL *__restrict__ table,
@@ -13,8 +15,8 @@ extern "C" __global__ void interaction(const u64 *__restrict__ starts, const u64
     if (out && threadIdx.x % 32 == 0) out[row] = (REAL)(0.5 * total);
 }
 
-// For each column of the csr that occurs, a run of `entries`, a row of the gradient. With `targets` the row of the result is the column, else
-// its rank.
+// For each column of the csr that occurs, a run of `entries`, a row of the gradient. With `targets`
+// the row of the result is the column, else its rank.
 extern "C" __global__ void interaction_gradient(const u32 *__restrict__ runs, const u32 *__restrict__ entries,
                                                 const u32 *__restrict__ entry_rows, const u64 *__restrict__ columns,
                                                 const u64 *__restrict__ targets, const VALUE *__restrict__ values,
@@ -30,8 +32,8 @@ extern "C" __global__ void interaction_gradient(const u32 *__restrict__ runs, co
         interaction_slope(runs[run], runs[run + 1], entries, entry_rows, values, sums, grad, factor, width, column);
 }
 
-// The gradient with respect to what the csr stores, grad · Σ v · (sums - x v) for each entry. A warp has a row, and `lanes` threads of it an
-// entry, each every lanes-th column of the table.
+// The gradient with respect to what the csr stores, grad · Σ v · (sums - x v) for each entry. A
+// warp has a row, and `lanes` threads of it an entry, each every lanes-th column of the table.
 extern "C" __global__ void interaction_slopes(const u64 *__restrict__ starts, const u64 *__restrict__ ends, const ID *__restrict__ columns,
                                               const VALUE *__restrict__ values, const u64 *__restrict__ rows, u64 n_stored,
                                               const REAL *__restrict__ table, const f64 *__restrict__ sums,

@@ -1,8 +1,9 @@
-// The second-order term of a row of a factorization machine, and a row of its gradient, which kernels and fused steps are made of. Words: REAL;
-// VALUE, what the csr stores; ID, of its columns.
+// The second-order term of a row of a factorization machine, and a row of its gradient, which
+// kernels and fused steps are made of. Words: REAL; VALUE, what the csr stores; ID, of its columns.
 
-// The calling lane's part of twice the term of a row, of which it has every `lanes`-th column of the table: the square of Σ x v over the entries
-// less the squares of all terms. With `sums` it writes Σ x v for its columns.
+// The calling lane's part of twice the term of a row, of which it has every `lanes`-th column of
+// the table: the square of Σ x v over the entries less the squares of all terms. With `sums` it
+// writes Σ x v for its columns.
 __device__ inline f64 interaction_of_row(u64 start, u64 end, const ID *columns, const VALUE *values, const u64 *rows, u64 n_stored,
                                          const REAL *table, u64 width, u32 lanes, f64 *sums) {
     f64 total = 0;
@@ -21,7 +22,8 @@ __device__ inline f64 interaction_of_row(u64 start, u64 end, const ID *columns, 
     return total;
 }
 
-// An element of the gradient, `factor` being that of the table: Σ grad · x · (sums - x v) over a run of a column's entries, in their order.
+// An element of the gradient, `factor` being that of the table: Σ grad · x · (sums - x v) over a
+// run of a column's entries, in their order.
 __device__ inline REAL interaction_slope(u32 start, u32 end, const u32 *entries, const u32 *entry_rows, const VALUE *values, const f64 *sums,
                                          const REAL *grad, f64 factor, u64 width, u64 column) {
     f64 sum = 0;

@@ -1,6 +1,7 @@
 // One element along an axis for each id. Words: REAL; ID, of the positions; COLUMN, of a csr.
 //
-// For each element before and after the axis, of which there are `inner`, there is an id; one that stands for no position gives NaN.
+// For each element before and after the axis, of which there are `inner`, there is an id; one that
+// stands for no position gives NaN.
 
 // Of a row_sparse array, or a dense one, which stores all rows: `row_size` elements each.
 extern "C" __global__ void pick(const u64 *__restrict__ rows, u64 n_stored, const REAL *__restrict__ values, u64 row_size,

@@ -1,9 +1,10 @@
-// Reductions over axes, in f64. Words: ELEMENT, of the array; ID, of a csr's columns; REAL, f64; MAP and FINISH, formulas of the table;
-// COMBINE, how elements are combined; OUTER and INNER, the numbers of axes that are kept and reduced, at least 1; GROUP, the
-// threads that make one result: 1, or all THREADS of a block.
+// Reductions over axes, in f64. Words: ELEMENT, of the array; ID, of a csr's columns; REAL, f64;
+// MAP and FINISH, formulas of the table; COMBINE, how elements are combined; OUTER and INNER, the
+// numbers of axes that are kept and reduced, at least 1; GROUP, the threads that make one result:
+// 1, or all THREADS of a block.
 //
-// What is reduced to one result is cut into `parts` runs, each of which gives a partial result; these are combined in their order.
-// The order of every combination depends on sizes alone.
+// What is reduced to one result is cut into `parts` runs, each of which gives a partial result;
+// these are combined in their order. The order of every combination depends on sizes alone.
 
 #define THREADS 256
 
@@ -89,7 +90,8 @@ extern "C" __global__ void fill_reduced(numbers attributes, u64 zeros, ELEMENT *
     if (at < n) out[at] = finished(COMBINE::start(), zeros, n_reduced, attributes);
 }
 
-// The rows of a csr: a warp for each, whose lanes combine every 32nd entry and then each other's results.
+// The rows of a csr: a warp for each, whose lanes combine every 32nd entry and then each other's
+// results.
 extern "C" __global__ void reduce_rows(const u64 *__restrict__ starts, const u64 *__restrict__ ends, const ELEMENT *__restrict__ values,
                                        numbers attributes, ELEMENT *__restrict__ out, u64 n_rows, u64 n_cols) {
     u64 row = thread_id() / 32;

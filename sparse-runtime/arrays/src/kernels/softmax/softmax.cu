@@ -1,6 +1,8 @@
-// Softmax along an axis, its logarithm and its gradient, and the logarithm of its denominator. Words: REAL.
+// Softmax along an axis, its logarithm and its gradient, and the logarithm of its denominator.
+// Words: REAL.
 //
-// A warp has the `extent` elements along the axis, `inner` apart, for each place before and after it.
+// A warp has the `extent` elements along the axis, `inner` apart, for each place before and after
+// it.
 
 __device__ inline u64 start_of(u64 line, u64 extent, u64 inner) { return line / inner * extent * inner + line % inner; }
 

@@ -1,5 +1,5 @@
-// The cross entropy of the softmax of rows of scores, of the functions of `softmax_cross_entropy.cuh`: the mean over the rows, and its gradient.
-// A warp has a row.
+// The cross entropy of the softmax of rows of scores, of the functions of
+// `softmax_cross_entropy.cuh`: the mean over the rows, and its gradient. A warp has a row.
 
 #define THREADS 256
 

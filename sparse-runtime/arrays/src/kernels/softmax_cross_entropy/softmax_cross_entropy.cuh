@@ -1,4 +1,5 @@
-// The cross entropy of the softmax of a row of scores, which a group of lanes has. Words: those of `labels.cuh`.
+// The cross entropy of the softmax of a row of scores, which a group of lanes has. Words: those of
+// `labels.cuh`.
 
 struct summary {
     REAL largest, total;

@@ -1,9 +1,12 @@
-// The gradient of a look-up of a csr's rows. Words: REAL; ID, of the columns of what arrived; OUT_ID, of those of the result.
+// The gradient of a look-up of a csr's rows. Words: REAL; ID, of the columns of what arrived;
+// OUT_ID, of those of the result.
 //
-// The entries of what arrived are in the order of the rows that they go to, `places` by their own, then of their columns, then of the ids: those
-// of a run of one row and column are summed up. Those that go nowhere are the last, from where the runs end.
+// The entries of what arrived are in the order of the rows that they go to, `places` by their own,
+// then of their columns, then of the ids: those of a run of one row and column are summed up. Those
+// that go nowhere are the last, from where the runs end.
 
-// 1 for the first of each run of entries that go to one element, 0 for the others, and for what is after the last.
+// 1 for the first of each run of entries that go to one element, 0 for the others, and for what is
+// after the last.
 extern "C" __global__ void mark_elements(const u32 *__restrict__ entries, const u32 *__restrict__ rows, const u64 *__restrict__ places,
                                          const ID *__restrict__ columns, const u32 *__restrict__ runs, u64 n_runs,
                                          u32 *__restrict__ marks, u64 n) {
@@ -17,8 +20,8 @@ extern "C" __global__ void mark_elements(const u32 *__restrict__ entries, const 
     marks[at] = at == 0 || places[rows[entry]] != places[rows[before]] || columns[entry] != columns[before];
 }
 
-// Where the rows of the result start, and how many entries it has: `ranks` are the marks summed up, `taken` the rows that something goes
-// to, of which `runs` has the entries.
+// Where the rows of the result start, and how many entries it has: `ranks` are the marks summed up,
+// `taken` the rows that something goes to, of which `runs` has the entries.
 extern "C" __global__ void element_pointers(const u64 *__restrict__ taken, const u32 *__restrict__ runs, u64 n_runs,
                                             const u32 *__restrict__ ranks, u64 *__restrict__ indptr, u32 *__restrict__ total, u64 n) {
     u64 row = thread_id();

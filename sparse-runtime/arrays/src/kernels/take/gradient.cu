@@ -1,7 +1,7 @@
 // The gradient of a look-up. Words: REAL.
 
-// For each position that ids name, a run of `entries`, the sum of what arrived at these ids, in their order. With `targets` the sum is put at
-// the position, else at the rank of the run.
+// For each position that ids name, a run of `entries`, the sum of what arrived at these ids, in
+// their order. With `targets` the sum is put at the position, else at the rank of the run.
 extern "C" __global__ void take_gradient(const u32 *__restrict__ runs, const u32 *__restrict__ entries,
                                          const u64 *__restrict__ targets, const REAL *__restrict__ grad, u64 n_ids,
                                          u64 extent, u64 outer, u64 inner, REAL *__restrict__ out, u64 n) {

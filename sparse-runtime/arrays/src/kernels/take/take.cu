@@ -1,7 +1,8 @@
 // Elements by their positions along an axis. Words: REAL; ID, of the positions.
 
-// An element of the result for each element of an array before the axis, each id, and each of the `inner` elements after the axis. A row
-// that a row_sparse array does not store is 0; an id that stands for no position gives NaN.
+// An element of the result for each element of an array before the axis, each id, and each of the
+// `inner` elements after the axis. A row that a row_sparse array does not store is 0; an id that
+// stands for no position gives NaN.
 extern "C" __global__ void take(const u64 *__restrict__ rows, u64 n_stored, const REAL *__restrict__ values,
                                 const ID *__restrict__ ids, u64 n_ids, u64 extent, u64 inner, u64 clip, u64 wrap,
                                 REAL *__restrict__ out, u64 n) {

@@ -3,8 +3,8 @@
 use crate::error::Result;
 use crate::linear::{Fixed, Scratch, any_rows};
 use crate::optimizer::{Beside, ParameterSpec, Updater, Weights};
-use crate::row_parts::divide;
 use crate::with_rows;
+use nnz_arrays::formats::column_shares::divide;
 use nnz_arrays::formats::{Csr, CsrView, GatheredBounds, RowSelection};
 use nnz_arrays::kernels::Parallel;
 use nnz_arrays::parameter_memory::Table;

@@ -84,15 +84,15 @@ pub fn for_each_unit(visit: &mut dyn FnMut(&nnz_device::cuda::Unit<'_>)) {
 /// time, so that checkpoints are written as for any model.
 ///
 /// ```
-/// use sparse_runtime::device::cuda::Gpu;
-/// use sparse_runtime::kernels::cuda::GpuFloat;
-/// use sparse_runtime::model::{Model, OnGpu};
+/// use nnz::device::cuda::Gpu;
+/// use nnz::kernels::cuda::GpuFloat;
+/// use nnz::model::{Model, OnGpu};
 ///
 /// /// The loss of a batch, computed on the first GPU.
 /// fn loss<M: Model<Element: GpuFloat>>(
 ///     model: &M,
 ///     batch: &M::Batch<'_>,
-/// ) -> sparse_runtime::Result<f64> {
+/// ) -> nnz::Result<f64> {
 ///     OnGpu::new(model, &Gpu::open(0)?)?.loss(batch)
 /// }
 /// ```

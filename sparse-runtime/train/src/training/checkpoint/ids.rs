@@ -72,11 +72,11 @@ fn in_pieces<B: AsRef<[u8]>>(
 /// file, also if it is replaced meanwhile.
 ///
 /// ```
-/// use sparse_runtime::data::IdMap;
-/// use sparse_runtime::model::Model;
-/// use sparse_runtime::training::checkpoint::{self, Attachments};
+/// use nnz::data::IdMap;
+/// use nnz::model::Model;
+/// use nnz::training::checkpoint::{self, Attachments};
 ///
-/// fn save<M: Model>(model: &M, users: &IdMap, path: &str) -> sparse_runtime::Result<()> {
+/// fn save<M: Model>(model: &M, users: &IdMap, path: &str) -> nnz::Result<()> {
 ///     let ids = [("user", users)];
 ///     checkpoint::save_with(model, path, Attachments { ids: &ids, ..Attachments::default() })?;
 ///     let (_, ids) = checkpoint::read_ids(path)?;

@@ -328,15 +328,15 @@ impl CheckpointMetadata {
     /// disagrees.
     ///
     /// ```
-    /// use sparse_runtime::initializer::Seed;
-    /// use sparse_runtime::model::{Dims, Model};
-    /// use sparse_runtime::training::checkpoint;
+    /// use nnz::initializer::Seed;
+    /// use nnz::model::{Dims, Model};
+    /// use nnz::training::checkpoint;
     ///
     /// /// The model of a file, made by the `new` of its type.
     /// fn load_new<M: Model>(
     ///     path: &str,
-    ///     new: fn(Dims, Seed) -> sparse_runtime::Result<M>,
-    /// ) -> sparse_runtime::Result<M> {
+    ///     new: fn(Dims, Seed) -> nnz::Result<M>,
+    /// ) -> nnz::Result<M> {
     ///     let saved = checkpoint::read_metadata(path)?;
     ///     saved.check_dims::<M>()?;
     ///     let mut model = new(saved.dims, Seed(0))?;

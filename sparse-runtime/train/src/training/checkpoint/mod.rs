@@ -48,10 +48,10 @@ use tensor::Tensor;
 /// [`flush_model`](nnz_step::optimizer::Updater::flush_model) first; after an epoch they are.
 ///
 /// ```
-/// use sparse_runtime::model::Model;
-/// use sparse_runtime::training::checkpoint;
+/// use nnz::model::Model;
+/// use nnz::training::checkpoint;
 ///
-/// fn copy<M: Model>(from: &M, to: &mut M) -> sparse_runtime::Result<()> {
+/// fn copy<M: Model>(from: &M, to: &mut M) -> nnz::Result<()> {
 ///     let path = std::env::temp_dir().join("model.safetensors");
 ///     checkpoint::save(from, &path)?;
 ///     let metadata = checkpoint::load(to, &path)?;
@@ -172,11 +172,11 @@ pub fn load<M: Model>(model: &mut M, path: impl AsRef<Path>) -> Result<Checkpoin
 /// compared.
 ///
 /// ```
-/// use sparse_runtime::model::Model;
-/// use sparse_runtime::training::checkpoint::{self, LoadOptions};
+/// use nnz::model::Model;
+/// use nnz::training::checkpoint::{self, LoadOptions};
 ///
 /// /// Starts from the parameters of the same names of another model.
-/// fn warm_start<M: Model>(model: &mut M, path: &str) -> sparse_runtime::Result<()> {
+/// fn warm_start<M: Model>(model: &mut M, path: &str) -> nnz::Result<()> {
 ///     let loaded = checkpoint::load_with(model, path, LoadOptions::WARM_START)?;
 ///     println!("from the start: {}", loaded.missing.join(", "));
 ///     Ok(())

@@ -168,18 +168,18 @@ pub(in crate::training) fn save_any<M: Model>(
 ///
 /// ```
 /// use sparse_core::update_rules::Sgd;
-/// use sparse_runtime::data::{BatchOptions, Batches, DataSource, Dataset};
-/// use sparse_runtime::model::Model;
-/// use sparse_runtime::optimizer::Updater;
-/// use sparse_runtime::training::checkpoint::{self, Run};
-/// use sparse_runtime::training::fit_from;
+/// use nnz::data::{BatchOptions, Batches, DataSource, Dataset};
+/// use nnz::model::Model;
+/// use nnz::optimizer::Updater;
+/// use nnz::training::checkpoint::{self, Run};
+/// use nnz::training::fit_from;
 ///
 /// /// Your own loop, which continues where it was interrupted, also within an epoch.
 /// fn train<M: Model>(
 ///     model: &mut M,
 ///     data: &Dataset<M::Element>,
 ///     path: &std::path::Path,
-/// ) -> sparse_runtime::Result<()> {
+/// ) -> nnz::Result<()> {
 ///     let mut updater = Updater::for_model(Sgd::default(), model)?;
 ///     let mut run = Run::default();
 ///     if path.exists() {

@@ -17,8 +17,8 @@ fn fault_one_updater_on_two_models_is_refused() -> Result<()> {
     trainer.fit_epochs(&mut one, &mut updater, &data, 0..1)?;
     let before = one.w.values().to_vec();
     let mut results = vec![trainer.fit_epochs(&mut other, &mut updater, &data, 1..2).map(drop)];
-    results.push(updater.flush_model(&mut other));
-    results.push(updater.rows(0, other.w.table_mut()).map(drop));
+    results.push(updater.flush_model(&mut other).map_err(Error::from));
+    results.push(updater.rows(0, other.w.table_mut()).map(drop).map_err(Error::from));
     for result in results {
         let error = result.unwrap_err();
         let is_refusal = matches!(
@@ -41,7 +41,7 @@ fn fault_one_updater_on_two_models_is_refused() -> Result<()> {
     let mut plain = Updater::<Sgd, f64>::for_model(sgd(0.1, 0.0), &other)?;
     let mut another = Linear::<f64>::new(D);
     plain.check_model(&other)?;
-    plain.flush_model(&mut another)
+    Ok(plain.flush_model(&mut another)?)
 }
 
 /// Panics, or ends the run, between two batches.
@@ -111,7 +111,7 @@ impl DataSource<f64> for Panics<'_> {
         &'s self,
         inputs: &[nnz_step::model::InputInfo],
         options: &BatchOptions,
-    ) -> Result<Self::Batches<'s>> {
+    ) -> nnz_data::Result<Self::Batches<'s>> {
         self.left.set(self.left.get().checked_sub(1).expect("no more batches"));
         self.data.batches(inputs, options)
     }

@@ -27,7 +27,7 @@ fn a_million_hogwild_threads_are_refused() {
     for found in [MAX_THREADS + 1, 1_000_000, usize::MAX] {
         let hogwild = Hogwild::threads(found);
         let error = train_error(quiet(sgd(0.1, 0.0)).fit_hogwild(&mut model, &data, hogwild));
-        let expected = TooManyThreads { what: "Hogwild::threads", found };
+        let expected = TooManyThreads::check("Hogwild::threads", found).unwrap_err();
         assert_eq!(error, TrainError::Threads(expected));
         let message = format!(
             "`Hogwild::threads` is told to use {found} threads, but at most 1024 can be had"
@@ -75,7 +75,7 @@ fn more_threads_than_there_can_be_are_refused_by_trainers() {
         trainer.fit(&mut Linear::<f64>::new(D), &data)
     };
     for found in [MAX_THREADS + 1, usize::MAX] {
-        let expected = TooManyThreads { what: "Trainer::parallel", found };
+        let expected = TooManyThreads::check("Trainer::parallel", found).unwrap_err();
         assert_eq!(train_error(run(found)), TrainError::Threads(expected));
     }
     for threads in [0, 1, MAX_THREADS] {

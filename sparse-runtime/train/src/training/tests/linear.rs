@@ -1,9 +1,9 @@
 //! Linear regression written by hand as `graph!` would emit it, but plainly: what trainers are
 //! tested on.
 
-use crate::error::Result;
 use nnz_arrays::formats::{CsrView, Dense, DenseView, RowSparse};
 use nnz_arrays::initializer::{Initializer, Seed};
+use nnz_step::Result;
 use nnz_step::model::{
     BatchSource, Dims, Extent, GradientMut, InputInfo, InputRole, InputView, LabelKind, MakeTable,
     Model, OutputInfo, Parameter, ParameterInfo, ParameterMut, ParameterRef, Plan, RowSet,

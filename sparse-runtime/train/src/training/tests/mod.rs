@@ -9,6 +9,7 @@ mod other_data;
 mod padded;
 mod pieces;
 mod precision;
+mod racing;
 mod resume;
 mod starts;
 

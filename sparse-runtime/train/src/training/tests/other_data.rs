@@ -249,7 +249,7 @@ impl DataSource<f64> for Unknown {
         &'s self,
         inputs: &[InputInfo],
         options: &BatchOptions,
-    ) -> Result<DatasetBatches<'s, f64>> {
+    ) -> nnz_data::Result<DatasetBatches<'s, f64>> {
         self.0.batches(inputs, options)
     }
 }

@@ -124,7 +124,7 @@ fn n2_weights_that_no_state_gives_are_refused() {
     let trainer = || Trainer::new(rule.clone()).epochs(1).progress(Progress::Silent);
     let data = one_sample();
     is_refused(trainer().fit(&mut model(), &data).map(drop));
-    is_refused(Updater::for_model(rule.clone(), &model()).map(drop));
+    is_refused(Updater::for_model(rule.clone(), &model()).map(drop).map_err(Error::from));
     // The model may be loaded after the updater was made.
     let mut changed = Linear::<f32>::new(N_COLUMNS);
     let mut updater = trainer().updater(&changed).unwrap();

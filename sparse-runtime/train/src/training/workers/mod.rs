@@ -38,14 +38,14 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     ///
     /// ```
     /// use sparse_core::update_rules::AdaGrad;
-    /// use sparse_runtime::data::Dataset;
-    /// use sparse_runtime::model::Model;
-    /// use sparse_runtime::training::{FitReport, Trainer};
+    /// use nnz::data::Dataset;
+    /// use nnz::model::Model;
+    /// use nnz::training::{FitReport, Trainer};
     ///
     /// fn train<M: Model + Send>(
     ///     model: &mut M,
     ///     data: &Dataset<M::Element>,
-    /// ) -> sparse_runtime::Result<FitReport> {
+    /// ) -> nnz::Result<FitReport> {
     ///     let mut trainer = Trainer::new(AdaGrad::default()).batch_size(1024).epochs(3);
     ///     trainer.fit_on_threads(model, data, 4)
     /// }

@@ -11,8 +11,8 @@ use std::cmp::Ordering;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// Ascending ids. With the usual width they are a slice; otherwise each is looked up by its type, which costs a branch and saves
-/// compiling every function for every pair of types.
+/// Ascending ids. With the usual width they are a slice; otherwise each is looked up by its type,
+/// which costs a branch and saves compiling every function for every pair of types.
 trait Columns: Copy {
     fn len(self) -> usize;
 
@@ -61,8 +61,9 @@ impl Columns for ColumnIdsView<'_> {
     fn ask_for_row<V: Stored>(self, _matrix: CsrView<'_, V>, _row: usize) {}
 }
 
-/// A row of an operand: columns and values of all its rows, and where those of this one are. The same columns and values for every
-/// row, and one position in both, so that a loop over two operands has registers enough.
+/// A row of an operand: columns and values of all its rows, and where those of this one are. The
+/// same columns and values for every row, and one position in both, so that a loop over two
+/// operands has registers enough.
 #[derive(Clone, Copy)]
 struct Row<'a, C, T> {
     columns: C,
@@ -139,8 +140,8 @@ pub(super) fn left_csr<T: Float>(
     merge_rows(out, lhs, rhs, Left(f), context.parallel);
 }
 
-/// What becomes of the entries of two rows. Not more are pushed than there are, each when one or two more of them have been read; what
-/// is pushed with `false` is not kept.
+/// What becomes of the entries of two rows. Not more are pushed than there are, each when one or
+/// two more of them have been read; what is pushed with `false` is not kept.
 trait Merge<T>: Copy {
     fn row(
         self,
@@ -308,11 +309,13 @@ struct Room<'a, I, T> {
     values: &'a mut [MaybeUninit<T>],
 }
 
-/// Merges all rows, without a gap from the start of the room, and says how many entries it has written.
+/// Merges all rows, without a gap from the start of the room, and says how many entries it has
+/// written.
 type MergeAll<'f, I, T> =
     &'f (dyn Fn(Room<'_, I, T>, CsrView<'_, T>, CsrView<'_, T>) -> usize + Sync);
 
-/// Writes the merged rows; returns how many entries were written, without a gap from the start of the room. In one copy, whatever the function.
+/// Writes the merged rows; returns how many entries were written, without a gap from the start of
+/// the room. In one copy, whatever the function.
 fn merge_parts<T: Float, I: ColumnId>(
     parts: usize,
     room: Room<'_, I, T>,

@@ -1,7 +1,7 @@
 //! Element-wise functions of two operands on the CPU: one function a family and rule.
 //!
-//! Sparse operands are first repeated to the shape of the result, then combined in place, so that what depends on the
-//! function is one short loop.
+//! Sparse operands are first repeated to the shape of the result, then combined in place, so that
+//! what depends on the function is one short loop.
 
 mod combine;
 mod merge;

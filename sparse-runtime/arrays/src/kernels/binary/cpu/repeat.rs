@@ -54,7 +54,8 @@ fn for_each_entry<T: Float>(
     }
 }
 
-/// A row_sparse array repeated to a shape. Where rows are repeated, all of the result's are stored, or none.
+/// A row_sparse array repeated to a shape. Where rows are repeated, all of the result's are stored,
+/// or none.
 pub(super) fn row_sparse<T: Float>(out: &mut RowSparse<T>, x: RowSparseView<'_, T>, shape: Shape) {
     if *x.shape() == shape {
         return out.assign_row_sparse(x);

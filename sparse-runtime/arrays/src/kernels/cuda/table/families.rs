@@ -102,8 +102,9 @@ fn of_arrays<T: GpuFloat>(
     Some(())
 }
 
-/// Launches a function of the elements of two arrays whose result stores rows. Operands by whose rows it does are row_sparse or tables,
-/// which store all rows, as an operand that is dense by the rule does.
+/// Launches a function of the elements of two arrays whose result stores rows. Operands by whose
+/// rows it does are row_sparse or tables, which store all rows, as an operand that is dense by the
+/// rule does.
 fn of_rows<T: GpuFloat>(
     out: &mut RowSparse<T, Cuda>,
     given: &Given<'_, '_, T>,

@@ -1,7 +1,8 @@
 //! The kernels of a GPU by name, for models that know them at run time only.
 //!
-//! Which there are, the operator table says: a rule is marked `on_gpu`. Operators that are a formula have one kernel for all of them; the
-//! others a function for each rule, in `kernels/<operator>/cuda.rs`.
+//! Which there are, the operator table says: a rule is marked `on_gpu`. Operators that are a
+//! formula have one kernel for all of them; the others a function for each rule, in
+//! `kernels/<operator>/cuda.rs`.
 
 mod families;
 
@@ -88,7 +89,8 @@ pub struct Given<'g, 'a, T: GpuFloat> {
     pub attributes: &'g Attributes,
 }
 
-/// Launches a kernel. `None` where an operand is not what the kernel takes, or a required attribute is not given; nothing is launched then.
+/// Launches a kernel. `None` where an operand is not what the kernel takes, or a required attribute
+/// is not given; nothing is launched then.
 pub type GpuKernel<T> = fn(&mut GpuArray<T>, &Given<'_, '_, T>, &mut CudaContext) -> Option<()>;
 
 sparse_macros::gpu_kernel_table!();
@@ -107,9 +109,9 @@ pub(crate) fn kernel<T: GpuFloat>(operator: &'static Operator, name: &str) -> Op
     }
 }
 
-/// Calls a kernel of a GPU by its name, as [`call_kernel`](crate::kernels::call_kernel) does one of the host: copies the operands there, and
-/// the result back, which is dense or ids where the host's is. `None` where GPUs have no kernel of the name, or an operand is not what
-/// it takes.
+/// Calls a kernel of a GPU by its name, as [`call_kernel`](crate::kernels::call_kernel) does one of
+/// the host: copies the operands there, and the result back, which is dense or ids where the host's
+/// is. `None` where GPUs have no kernel of the name, or an operand is not what it takes.
 ///
 /// # Errors
 ///
@@ -190,7 +192,8 @@ impl<T: GpuFloat> GpuArray<T> {
         })
     }
 
-    /// A copy on the host, when everything asked for before is done; `None` of what no kernel gives.
+    /// A copy on the host, when everything asked for before is done; `None` of what no kernel
+    /// gives.
     pub fn to_cpu(&self) -> Result<Option<crate::kernels::Array<T>>, CudaError> {
         use crate::kernels::Array;
         Ok(Some(match self {

@@ -12,9 +12,11 @@ use nnz_device::simd::{are_f32, same_type, same_type_mut, x86};
 use sparse_core::element::{Factor, Float, Stored};
 use std::ops::Range;
 
-/// Row i of `out` = Σ value · row(column) over the entries of row i; `rhs` has one row of `width` elements a column.
+/// Row i of `out` = Σ value · row(column) over the entries of row i; `rhs` has one row of `width`
+/// elements a column.
 ///
-/// The order of each sum: one column is summed in eight sums that take turns, up to [`NARROW`] columns in two, more in one.
+/// The order of each sum: one column is summed in eight sums that take turns, up to [`NARROW`]
+/// columns in two, more in one.
 pub(super) fn sums_of_rows<T: Float, V: Factor<T>>(
     out: &mut [T],
     lhs: CsrView<'_, V>,
@@ -88,12 +90,13 @@ fn single<T: Float, V: Factor<T>, I: ColumnId>(
     }
 }
 
-/// The same sums in the lanes of a register. A masked lane adds a zero, which changes no sum that began at zero.
+/// The same sums in the lanes of a register. A masked lane adds a zero, which changes no sum that
+/// began at zero.
 ///
 /// # Safety
 ///
-/// The processor has AVX-512 with 32-byte vectors and bmi2, `ids` are below the length of `rhs` and 2³¹, and these ids and values are
-/// those of `lhs`; there need be no values where all are 1.
+/// The processor has AVX-512 with 32-byte vectors and bmi2, `ids` are below the length of `rhs` and
+/// 2³¹, and these ids and values are those of `lhs`; there need be no values where all are 1.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl,bmi2")]
 unsafe fn gathered<T: Float, V: Factor<T>>(
@@ -137,8 +140,8 @@ unsafe fn gathered<T: Float, V: Factor<T>>(
     }
 }
 
-/// Up to so many columns are summed in two sums that take turns, so that additions do not wait for each other; beyond, the
-/// columns themselves do not.
+/// Up to so many columns are summed in two sums that take turns, so that additions do not wait for
+/// each other; beyond, the columns themselves do not.
 const NARROW: usize = 32;
 
 /// Columns in panels that registers hold. `WAYS` sums take turns.
@@ -158,8 +161,9 @@ struct Panel<'a, T, V, I> {
     width: usize,
     /// So far ahead entries are asked for.
     entries_ahead: usize,
-    /// The row's entries in two runs, with how far ahead of each a row of `rhs` is asked for: the first, of which each way has as many,
-    /// asks for what entries of the same row name, the second for that of the next one.
+    /// The row's entries in two runs, with how far ahead of each a row of `rhs` is asked for: the
+    /// first, of which each way has as many, asks for what entries of the same row name, the second
+    /// for that of the next one.
     runs: [(Range<usize>, usize); 2],
 }
 
@@ -226,12 +230,13 @@ where
 }
 
 impl<T: Float, V: Factor<T>, I: ColumnId> Panel<'_, T, V, I> {
-    /// `N` vectors of columns, from `column` on; `ALL` that there are, if so, so that the compiler knows how far apart rows are.
+    /// `N` vectors of columns, from `column` on; `ALL` that there are, if so, so that the compiler
+    /// knows how far apart rows are.
     ///
     /// # Safety
     ///
-    /// The columns are there in `out` and in each row of `rhs`, of which there is one a column id; the runs are of a row's entries, and
-    /// so is what is asked for.
+    /// The columns are there in `out` and in each row of `rhs`, of which there is one a column id;
+    /// the runs are of a row's entries, and so is what is asked for.
     #[inline(always)]
     unsafe fn sum<L: Lanes<T>, const N: usize, const WAYS: usize, const ALL: bool>(
         &self,
@@ -269,7 +274,8 @@ impl<T: Float, V: Factor<T>, I: ColumnId> Panel<'_, T, V, I> {
         }
     }
 
-    /// Adds what an entry contributes. Not a closure: that would be compiled without the vectors' instructions.
+    /// Adds what an entry contributes. Not a closure: that would be compiled without the vectors'
+    /// instructions.
     ///
     /// # Safety
     ///
@@ -338,7 +344,8 @@ impl<T: Float, V: Factor<T>, I: ColumnId> Panel<'_, T, V, I> {
     }
 }
 
-/// Row i of `out` = Σ value · row(column) over the entries whose row `rhs` stores, at the position that `find` gives.
+/// Row i of `out` = Σ value · row(column) over the entries whose row `rhs` stores, at the position
+/// that `find` gives.
 pub(super) fn sums_of_stored_rows<T: Float, V: Factor<T>>(
     out: &mut [T],
     lhs: CsrView<'_, V>,
@@ -363,7 +370,8 @@ pub(super) fn sums_of_stored_rows<T: Float, V: Factor<T>>(
     });
 }
 
-/// Element (i, j) of `out` = Σ value · rhs[j, column] over the entries of row i: the right side is read transposed.
+/// Element (i, j) of `out` = Σ value · rhs[j, column] over the entries of row i: the right side is
+/// read transposed.
 pub(super) fn products_with_rows<T: Float, V: Factor<T>>(
     out: &mut [T],
     lhs: CsrView<'_, V>,

@@ -1,4 +1,5 @@
-//! Products whose result is written where columns name: each entry of a csr adds to the place of its column.
+//! Products whose result is written where columns name: each entry of a csr adds to the place of
+//! its column.
 
 mod direct;
 mod panels;
@@ -51,7 +52,8 @@ impl Place for &IndexSet {
     }
 }
 
-/// Row place(column) of `out` += value · rhs.row(i), for each entry of each row i. `out` is zero before.
+/// Row place(column) of `out` += value · rhs.row(i), for each entry of each row i. `out` is zero
+/// before.
 ///
 /// # Safety
 ///
@@ -79,15 +81,16 @@ pub(super) unsafe fn dense<T: Float, V: ValueOf<T>>(
 
 /// In how many parts [`dense`] does its work.
 pub(super) fn parts<V: Stored>(lhs: CsrView<'_, V>, width: usize, parallel: Parallel) -> usize {
-    /// So many sums are in a cache, where an entry costs a fraction of what it costs where it has to wait for them.
+    /// So many sums are in a cache, where an entry costs a fraction of what it costs where it has
+    /// to wait for them.
     const CACHED: usize = 1 << 20;
     let n_sums = lhs.n_cols().min(lhs.nnz()).saturating_mul(width);
     let of_entry = if n_sums < CACHED { 3 + width / 4 } else { 5 + width };
     parallel::parts(parallel, lhs.nnz().saturating_mul(of_entry))
 }
 
-/// The entries in some columns, where `out` begins at the row of place `start`. With `NEVER_MINUS_ZERO` a term that is -0 counts as
-/// 0, which adds the same to any sum but -0.
+/// The entries in some columns, where `out` begins at the row of place `start`. With
+/// `NEVER_MINUS_ZERO` a term that is -0 counts as 0, which adds the same to any sum but -0.
 ///
 /// # Safety
 ///
@@ -135,7 +138,8 @@ pub(super) unsafe fn some_columns<T, V, P, const NEVER_MINUS_ZERO: bool>(
     });
 }
 
-/// The entries in some columns, each at its place in `out`: made in [`some_columns`] alone, whose caller says that rows are there.
+/// The entries in some columns, each at its place in `out`: made in [`some_columns`] alone, whose
+/// caller says that rows are there.
 struct Scatter<'a, 'm, T: Float, V: Stored, I, P, const NEVER_MINUS_ZERO: bool> {
     out: &'a mut [T::Accumulator],
     /// The place of the first row of `out`.
@@ -167,7 +171,8 @@ where
         if self.has_all { row } else { self.within(row) }
     }
 
-    /// Of the entries of a row, those that are in the columns. A function of its own, so that loops for all columns have none of it.
+    /// Of the entries of a row, those that are in the columns. A function of its own, so that loops
+    /// for all columns have none of it.
     #[inline(never)]
     fn within(&self, Range { mut start, mut end }: Range<usize>) -> Range<usize> {
         if self.columns.end < self.lhs.n_cols() {
@@ -179,7 +184,8 @@ where
         start..end
     }
 
-    /// Where the row of place 0 would be: what is added to a place is the same for every part of the columns, and costs nothing.
+    /// Where the row of place 0 would be: what is added to a place is the same for every part of
+    /// the columns, and costs nothing.
     #[inline(always)]
     fn origin(&mut self) -> *mut T::Accumulator {
         self.out.as_mut_ptr().wrapping_sub(self.start * self.rhs.n_cols)
@@ -204,8 +210,8 @@ pub(super) fn stored_rows<T: Float, V: Factor<T>>(
     });
 }
 
-/// Element (i, place(column)) of `out`, whose rows have `width` elements, += lhs[i, l] · value, for each entry of each row
-/// l. `out` is zero before.
+/// Element (i, place(column)) of `out`, whose rows have `width` elements, += lhs[i, l] · value, for
+/// each entry of each row l. `out` is zero before.
 pub(super) fn dense_csr<T: Float, V: Factor<T>>(
     out: &mut [f64],
     width: usize,
@@ -236,8 +242,8 @@ mod tests {
     const N_COLS: usize = 3600;
     const STEP: usize = 3;
 
-    /// Rows of no entries up to more than wait in a queue, which have the first or the second column, and two that have not the last one; of three columns
-    /// but one occurs at most.
+    /// Rows of no entries up to more than wait in a queue, which have the first or the second
+    /// column, and two that have not the last one; of three columns but one occurs at most.
     fn matrix<T: Float>() -> Csr<T> {
         let rows = (0..40).map(|row| {
             let (first, most) = (row % 2 * STEP, [0, 3, 40, 1200][row / 4 % 4]);
