@@ -4,7 +4,11 @@
 pub mod blocks;
 pub mod tutorial;
 
-pub use sparse_core as core;
+/// The compiler's middle, and the update rules of the library.
+pub mod core {
+    pub use nnz_optim as update_rules;
+    pub use sparse_core::*;
+}
 pub use sparse_macros::graph;
 #[doc(inline)]
 pub use sparse_runtime::*;
@@ -23,7 +27,7 @@ pub mod prelude {
         BestModel, Checkpoints, EarlyStopping, Hogwild, Progress, Trainer, Watch, checkpoint,
     };
     pub use crate::{Error, Result, dims, graph};
-    pub use sparse_core::update_rules::{
+    pub use nnz_optim::{
         AdaGrad, Adam, AdamW, Ftrl, GroupAdaGrad, LazyUpdate, RmsProp, Saga, Sgd, Svrg,
     };
 }
@@ -68,6 +72,7 @@ pub mod __private {
         bool, f32, f64, i8, i16, i32, i64, i128, isize, str, u8, u16, u32, u64, usize,
     };
     pub use core::result::Result::{Err, Ok};
+    pub use nnz_optim::UpdateRule;
     pub use sparse_core::element::{Float, Id, Unit};
     #[cfg(feature = "half")]
     pub use sparse_core::element::{bf16, f16};
@@ -75,7 +80,6 @@ pub mod __private {
     pub use sparse_core::ir::{Axes, List};
     pub use sparse_core::operators::Link;
     pub use sparse_core::storage::{ElementType, Storage};
-    pub use sparse_core::update_rules::UpdateRule;
 }
 
 /// The examples of the page on data run.

@@ -45,4 +45,3 @@ pub mod readable;
 pub mod shape_rules;
 pub mod shapes;
 pub mod storage;
-pub mod update_rules;

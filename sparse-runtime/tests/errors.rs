@@ -1,6 +1,6 @@
 //! What an error says where `main` returns it, whichever layer it is of.
 
-use sparse_core::update_rules::{InvalidHyperparameter, RuleError, UnknownRule};
+use nnz_optim::{InvalidHyperparameter, RuleError, UnknownRule};
 use sparse_runtime::data::{DataError, Place, Problem, ReadError};
 use sparse_runtime::formats::FormatError;
 use sparse_runtime::initializer::InitializerError;

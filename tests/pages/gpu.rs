@@ -1,13 +1,13 @@
 //! The page of what GPUs compute: the rules that have kernels there, and those that do not.
 
+use nnz_optim::{NAMES, RuleVisitor, Step, UpdateRule, with_rule};
 use sparse_core::document::{Page, code_list, generated_from, table};
 use sparse_core::operators::{self, Operator, Rule};
-use sparse_core::update_rules::{NAMES, RuleVisitor, Step, UpdateRule, with_rule};
 
 /// `docs/gpu.md`.
 pub(super) fn page() -> Page {
     let mut text = generated_from(
-        "the operator table and the update rules (`sparse-core/src/operators`, `update_rules`)",
+        "the operator table and the update rules (`sparse-core/src/operators`, `sparse-runtime/optim`)",
     );
     text.push_str(
         "# What a GPU computes\n\n\

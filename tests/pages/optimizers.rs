@@ -1,11 +1,11 @@
 //! The page of update rules.
 
+use nnz_optim::{Idle, NAMES, RuleVisitor, Step, UpdateRule, with_rule};
 use sparse_core::document::{Page, generated_from, table};
-use sparse_core::update_rules::{Idle, NAMES, RuleVisitor, Step, UpdateRule, with_rule};
 
 /// `docs/optimizers.md`.
 pub(super) fn page() -> Page {
-    let mut text = generated_from("`sparse-core/src/update_rules/`");
+    let mut text = generated_from("`sparse-runtime/optim/src/`");
     text.push_str(
         "# Update rules\n\n\
          An update rule says how a gradient changes a weight: `Trainer::new(Sgd { \

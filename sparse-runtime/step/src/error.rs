@@ -4,7 +4,7 @@ use crate::model::{DimsError, ModelError};
 use crate::optimizer::OptimizerError;
 use nnz_arrays::formats::FormatError;
 use nnz_arrays::initializer::InitializerError;
-use sparse_core::update_rules::{InvalidHyperparameter, RuleError, UnknownRule};
+use nnz_optim::{InvalidHyperparameter, RuleError, UnknownRule};
 
 /// Shorthand for results of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -16,8 +16,8 @@ use nnz_arrays::parameter_memory::Table;
 use nnz_arrays::with_column_ids;
 use nnz_device::prefetch::is_far;
 use nnz_device::simd;
+use nnz_optim::UpdateRule;
 use sparse_core::element::{Factor, Float, Id, Stored};
-use sparse_core::update_rules::UpdateRule;
 
 /// A trained parameter during a step.
 #[derive(Debug)]

@@ -2,10 +2,8 @@
 
 use crate::device::gpu;
 use crate::near;
+use nnz_optim::{Adam, Ftrl, LazyUpdate, NAMES, RuleVisitor, Sgd, UpdateRule, with_rule};
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{
-    Adam, Ftrl, LazyUpdate, NAMES, RuleVisitor, Sgd, UpdateRule, with_rule,
-};
 use sparse_runtime::Result;
 use sparse_runtime::formats::{Dense, RowSparse};
 use sparse_runtime::kernels::cuda::CudaContext;

@@ -2,12 +2,12 @@
 
 use crate::device::gpu;
 use crate::near;
-use sparse_core::element::Float;
-use sparse_core::storage::Storage;
-use sparse_core::update_rules::{
+use nnz_optim::{
     Adam, Hyperparameter, LazyUpdate, NAMES, Recurrence, RuleVisitor, Sgd, StateBlock, Step,
     UpdateRule, with_rule,
 };
+use sparse_core::element::Float;
+use sparse_core::storage::Storage;
 use sparse_runtime::formats::{Dense, RowSparse};
 use sparse_runtime::kernels::cuda::{CudaContext, GpuFloat};
 use sparse_runtime::optimizer::cuda::{CudaGradient, CudaTable};

@@ -2,10 +2,10 @@
 //! its first step forgets it. This library's rule starts from the states that give the weight; but
 //! for the start, steps are the same.
 
-use sparse_core::element::Float;
-use sparse_core::update_rules::{
+use nnz_optim::{
     Ftrl, FtrlStep, Hyperparameter, Idle, LazyUpdate, MOST_NUMBERS, Recurrence, Step, UpdateRule,
 };
+use sparse_core::element::Float;
 
 /// [`Ftrl`] whose states start at zero.
 #[derive(Clone, Debug, Default, PartialEq)]

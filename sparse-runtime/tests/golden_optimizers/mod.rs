@@ -11,11 +11,9 @@ mod from_zero;
 mod on_gpu;
 
 use from_zero::FromZero;
+use nnz_optim::{LazyUpdate, NAMES, RuleError, RuleVisitor, StateBlock, UpdateRule, with_rule};
 use serde_json::Value;
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{
-    LazyUpdate, NAMES, RuleError, RuleVisitor, StateBlock, UpdateRule, with_rule,
-};
 use sparse_runtime::formats::{RowSparse, Shape};
 use sparse_runtime::optimizer::{ParameterSpec, Updater};
 use std::collections::BTreeMap;

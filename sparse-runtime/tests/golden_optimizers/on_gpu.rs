@@ -5,8 +5,8 @@
 mod device;
 
 use super::{Device, Tensor, each_state, run_file};
+use nnz_optim::UpdateRule;
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::UpdateRule;
 use sparse_runtime::Result;
 use sparse_runtime::formats::{Dense, Shape};
 use sparse_runtime::kernels::cuda::CudaContext;

@@ -4,8 +4,8 @@
 
 mod products;
 
+use nnz_optim::{LazyUpdate, Sgd};
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{LazyUpdate, Sgd};
 use sparse_runtime::formats::{Csr, CsrView, Dense, RowSelection, Shape};
 use sparse_runtime::kernels::{Context, Parallel};
 use sparse_runtime::linear::{Fixed, Runtime, Scratch, Width, step};

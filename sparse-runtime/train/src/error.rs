@@ -52,13 +52,13 @@ pub enum Error {
     Initializer(#[from] nnz_arrays::initializer::InitializerError),
     /// A schedule was given a senseless hyperparameter.
     #[error(transparent)]
-    Hyperparameter(#[from] sparse_core::update_rules::InvalidHyperparameter),
+    Hyperparameter(#[from] nnz_optim::InvalidHyperparameter),
     /// An update rule cannot be used as it stands.
     #[error(transparent)]
-    Rule(#[from] sparse_core::update_rules::RuleError),
+    Rule(#[from] nnz_optim::RuleError),
     /// There is no update rule of that name.
     #[error(transparent)]
-    UnknownRule(#[from] sparse_core::update_rules::UnknownRule),
+    UnknownRule(#[from] nnz_optim::UnknownRule),
 }
 
 sparse_core::debug_of_errors!(Error);

@@ -1,6 +1,6 @@
 //! Learning-rate schedules.
 
-use sparse_core::update_rules::InvalidHyperparameter;
+use nnz_optim::InvalidHyperparameter;
 use std::f64::consts::PI;
 
 /// The unit that a schedule counts.

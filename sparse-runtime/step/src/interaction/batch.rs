@@ -12,8 +12,8 @@ use nnz_arrays::formats::{ColumnId, CsrView};
 use nnz_arrays::kernels::row_loss::{Losses, RowLoss};
 use nnz_device::prefetch::AHEAD;
 use nnz_device::prefetch::next_cache_is_near;
+use nnz_optim::UpdateRule;
 use sparse_core::element::{Factor, Float};
-use sparse_core::update_rules::UpdateRule;
 
 /// A larger batch: all scores before the first update. What a row of `v` gets is linear in the row,
 /// which does not change meanwhile: Σ g x s - v Σ g x², so that only the two sums are kept, with

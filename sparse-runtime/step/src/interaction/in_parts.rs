@@ -12,8 +12,8 @@ use crate::stages::in_stages;
 use nnz_arrays::formats::CsrView;
 use nnz_arrays::kernels::row_loss::{Losses, RowLoss};
 use nnz_device::simd;
+use nnz_optim::UpdateRule;
 use sparse_core::element::{Factor, Float};
-use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 
 /// As [`step`](super::step), of a batch whose extents were compared with those of both parameters.
@@ -196,8 +196,8 @@ mod tests {
     use nnz_arrays::formats::Csr;
     use nnz_arrays::formats::column_shares::divide;
     use nnz_arrays::parameter_memory::Table;
+    use nnz_optim::{AdaGrad, Sgd, UpdateRule};
     use sparse_core::storage::Storage;
-    use sparse_core::update_rules::{AdaGrad, Sgd, UpdateRule};
 
     const COLUMNS: usize = 200;
     const SIZE: usize = 5;

@@ -26,8 +26,8 @@ use nnz_arrays::parameter_memory::Table;
 use nnz_device::prefetch::LINE;
 use nnz_device::prefetch::{AHEAD, LINES_AHEAD};
 use nnz_device::simd::{Eights, in_sixteens, squares_less};
+use nnz_optim::UpdateRule;
 use sparse_core::element::{Factor, Float, Stored};
-use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 
 /// One step on a batch: returns the mean of the rows' losses.

@@ -8,8 +8,8 @@ use crate::with_rows;
 use nnz_arrays::formats::Csr;
 use nnz_arrays::kernels::Parallel;
 use nnz_arrays::parameter_memory::Table;
+use nnz_optim::{AdaGrad, Adam, Ftrl, LazyUpdate, Sgd, UpdateRule};
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{AdaGrad, Adam, Ftrl, LazyUpdate, Sgd, UpdateRule};
 
 const COLUMNS: usize = 60;
 const SIZE: usize = 9;

@@ -18,8 +18,8 @@ use nnz_arrays::kernels::Parallel;
 use nnz_arrays::parameter_memory::Table;
 use nnz_device::simd;
 use nnz_device::thread_pool;
+use nnz_optim::UpdateRule;
 use sparse_core::element::Float;
-use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 
 /// Rows of data in a run.

@@ -24,9 +24,9 @@ use crate::optimizer::{RowUpdater, UpdateKind, Updater, Weights};
 use crate::with_rows;
 use nnz_arrays::parameter_memory::Table;
 use nnz_device::simd;
+use nnz_optim::UpdateRule;
 use sparse_core::element::Float;
 pub use sparse_core::passes::are_few;
-use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 
 /// As many steps as `range` has rows, each of one row of data. Ends early after a loss that is not

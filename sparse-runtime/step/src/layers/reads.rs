@@ -9,8 +9,8 @@ use nnz_arrays::formats::{ColumnId, CsrView};
 use nnz_arrays::kernels::embedding_bag;
 use nnz_arrays::with_column_ids;
 use nnz_device::prefetch::AHEAD;
+use nnz_optim::UpdateRule;
 use sparse_core::element::{Factor, Float, Id, Stored};
-use sparse_core::update_rules::UpdateRule;
 
 /// What a row of data reads of tables: nothing, one of the types of this module, or a pair of what
 /// a row of data reads. Pairs of pairs are as deep as the logarithm of the number of reads: rustc

@@ -7,8 +7,8 @@ use crate::model::ModelError;
 use crate::optimizer::{ReadRows as _, RowUpdater, RowWeights, UpdateKind};
 use nnz_arrays::with_column_ids;
 use nnz_device::prefetch::AHEAD;
+use nnz_optim::UpdateRule;
 use sparse_core::element::{Factor, Float, Id};
-use sparse_core::update_rules::UpdateRule;
 
 /// [`RowReads`](super::RowReads) of many rows of data, none of which is written before all are
 /// read.

@@ -9,8 +9,8 @@ use crate::optimizer::{RowUpdater, RowWeights, UpdateKind};
 use nnz_arrays::formats::{ColumnId, ColumnIdsView};
 use nnz_arrays::with_column_ids;
 use nnz_device::prefetch::is_far;
+use nnz_optim::UpdateRule;
 use sparse_core::element::Float;
-use sparse_core::update_rules::UpdateRule;
 
 /// A read of table `TABLE`, of rows of `S` elements, that nothing goes back to. The rows are
 /// settled, as any that are read, and are idle in this step unless another read updates them.

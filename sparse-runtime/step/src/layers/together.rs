@@ -9,8 +9,8 @@ use crate::linear::{entries, row_of};
 use crate::optimizer::{RowUpdater, RowWeights, UpdateKind, term};
 use nnz_arrays::formats::{ColumnId, ColumnIdsView};
 use nnz_arrays::with_column_ids;
+use nnz_optim::UpdateRule;
 use sparse_core::element::{Factor, Float, Id};
-use sparse_core::update_rules::UpdateRule;
 
 /// Reads that are all of table `TABLE`, with rows of `S` elements: one, or pairs of pairs.
 #[derive(Clone, Copy, Debug)]

@@ -16,8 +16,8 @@ use super::{
 use crate::optimizer::{RowUpdater, UpdateKind};
 use nnz_arrays::formats::{ColumnId, CsrView};
 use nnz_arrays::with_column_ids;
+use nnz_optim::UpdateRule;
 use sparse_core::element::{Factor, Float};
-use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 
 /// Rows of data that are scored before their sums are added to, where slots lie beside the weights:

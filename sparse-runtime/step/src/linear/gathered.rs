@@ -5,8 +5,8 @@ use super::rows::{prefetch_data, row_of};
 use crate::model::RowSteps;
 use crate::optimizer::{ReadRows, RowCursor, Settling, UpdateKind};
 use nnz_arrays::formats::{ColumnId, CsrView};
+use nnz_optim::UpdateRule;
 use sparse_core::element::{Factor, Float, Stored};
-use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 use std::slice;
 
@@ -229,8 +229,8 @@ mod tests {
     use crate::optimizer::{ParameterSpec, Updater, Usage};
     use nnz_arrays::formats::Csr;
     use nnz_arrays::parameter_memory::Table;
+    use nnz_optim::{Correction, Sgd, Svrg};
     use sparse_core::storage::Storage;
-    use sparse_core::update_rules::{Correction, Sgd, Svrg};
 
     const N_COLS: usize = 50;
 

@@ -10,8 +10,8 @@ use nnz_arrays::formats::{ColumnId, CsrView};
 use nnz_arrays::kernels::row_loss::{Losses, RowLoss};
 use nnz_arrays::parameter_memory::Table;
 use nnz_device::prefetch::{AHEAD, LINES_AHEAD};
+use nnz_optim::UpdateRule;
 use sparse_core::element::{Factor, Float, Stored};
-use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 use std::slice;
 

@@ -44,8 +44,8 @@ use nnz_arrays::kernels::row_loss::{Losses, RowLoss};
 use nnz_arrays::parameter_memory::Table;
 use nnz_arrays::with_column_ids;
 use nnz_device::prefetch::AHEAD;
+use nnz_optim::UpdateRule;
 use sparse_core::element::{Factor, Float, Stored};
-use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 
 /// Runs a loop over rows of data with their ids, compiled for vectors where rows of the width `$W`

@@ -3,8 +3,8 @@
 use super::Width;
 use crate::optimizer::{ReadRows, RowCursor, Settling, UpdateKind};
 use nnz_arrays::formats::{ColumnId, LANES};
+use nnz_optim::UpdateRule;
 use sparse_core::element::{Factor, Float};
-use sparse_core::update_rules::UpdateRule;
 
 /// Adds the product of a csr row with the parameter to `scores`, which are zero.
 ///

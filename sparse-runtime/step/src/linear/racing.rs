@@ -7,8 +7,8 @@ use crate::optimizer::{Place, PlacesAhead, RacingCursor, RacingRows};
 use nnz_arrays::formats::{ColumnId, CsrView};
 use nnz_arrays::kernels::row_loss::RowLoss;
 use nnz_device::prefetch::AHEAD;
+use nnz_optim::UpdateRule;
 use sparse_core::element::{Factor, Float};
-use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 
 /// As [`steps`](super::steps), of a batch whose extents were compared with those of the rows.

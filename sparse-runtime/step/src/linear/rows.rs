@@ -5,8 +5,8 @@ use crate::optimizer::{RowUpdater, UpdateKind};
 use nnz_arrays::formats::{ColumnId, CsrView};
 use nnz_device::prefetch::{AHEAD, DATA_AHEAD, ENTRIES_AHEAD, LINES_AHEAD};
 use nnz_device::prefetch::{is_far, prefetch_lone_runs, prefetch_runs};
+use nnz_optim::UpdateRule;
 use sparse_core::element::{Float, Stored};
-use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 
 /// Ids and values side by side.

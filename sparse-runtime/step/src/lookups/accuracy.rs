@@ -5,8 +5,8 @@ use crate::linear::{Fixed, Scratch};
 use crate::optimizer::{ParameterSpec, Updater};
 use nnz_arrays::kernels::Parallel;
 use nnz_arrays::parameter_memory::Table;
+use nnz_optim::Sgd;
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::Sgd;
 
 const SIZE: usize = 4;
 

@@ -11,8 +11,8 @@ use crate::row_parts::{MAX_SLOTS, in_turn};
 use nnz_device::prefetch::LINE;
 use nnz_device::simd;
 use nnz_device::thread_pool;
+use nnz_optim::UpdateRule;
 use sparse_core::element::Float;
-use sparse_core::update_rules::UpdateRule;
 use std::mem::{self, MaybeUninit};
 use std::ops::Range;
 
@@ -233,8 +233,8 @@ mod tests {
     use crate::row_parts::parts_of_work;
     use nnz_arrays::kernels::Parallel;
     use nnz_arrays::parameter_memory::Table;
+    use nnz_optim::Sgd;
     use sparse_core::storage::Storage;
-    use sparse_core::update_rules::Sgd;
 
     const ROWS: [usize; 5] = [11, 7, 5, 11, 7];
     const SIZE: usize = 3;

@@ -4,8 +4,8 @@ use super::{Reads, Visitor};
 use crate::linear::Width;
 use crate::optimizer::{ReadRows as _, RowAccumulator, RowCursor, RowUpdater, UpdateKind};
 use nnz_device::simd::inner;
+use nnz_optim::UpdateRule;
 use sparse_core::element::Float;
-use sparse_core::update_rules::UpdateRule;
 
 /// How often each is named.
 #[derive(Debug)]

@@ -25,10 +25,10 @@ use crate::optimizer::{Updater, clip};
 use nnz_arrays::formats::{CsrView, DenseView, IdsView, RowIdsView, RowSparseView, Shape};
 use nnz_arrays::kernels::Parallel;
 use nnz_arrays::parameter_memory::Table;
+use nnz_optim::UpdateRule;
 use sparse_core::element::{Float, Unit};
 use sparse_core::inspect::{BoundPlan, PlanTable, Sizes};
 use sparse_core::storage::{ElementType, Storage};
-use sparse_core::update_rules::UpdateRule;
 
 /// A model that `graph!` compiled, or one written by hand in the same form.
 #[diagnostic::on_unimplemented(

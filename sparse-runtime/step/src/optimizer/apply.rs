@@ -10,9 +10,9 @@ use crate::linear::is_large;
 use crate::model::{Model, RowSet};
 use nnz_arrays::formats::RowSparseView;
 use nnz_device::simd;
+use nnz_optim::{Step, UpdateRule};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{Step, UpdateRule};
 
 impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// Brings rows up to date before they are read. O(rows given) in `Exact`, nothing otherwise.

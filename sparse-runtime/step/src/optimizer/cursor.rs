@@ -4,8 +4,8 @@ use super::memory::Places;
 use super::rows::{StateOf, StepOf, UpdateKind, on_weight};
 use nnz_device::prefetch::prefetch_row;
 use nnz_device::simd;
+use nnz_optim::{StateBlock, Step, UpdateRule};
 use sparse_core::element::Float;
-use sparse_core::update_rules::{StateBlock, Step, UpdateRule};
 use std::marker::PhantomData;
 use std::slice;
 

@@ -7,9 +7,9 @@ use super::norms::end_by_norms;
 use super::rows::{General, StateOf, StepOf, on_weight};
 use super::updater::Updater;
 use crate::error::Result;
+use nnz_optim::{StateBlock, Step, UpdateRule};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{StateBlock, Step, UpdateRule};
 
 /// A parameter with a dense gradient during steps that were [begun together](Updater::begin_steps):
 /// every element is updated at each. Its states are the updater's, which lent them.
@@ -357,7 +357,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
 mod tests {
     use super::*;
     use crate::optimizer::ParameterSpec;
-    use sparse_core::update_rules::{AdaGrad, GroupAdaGrad, Sgd};
+    use nnz_optim::{AdaGrad, GroupAdaGrad, Sgd};
 
     fn updater<R: UpdateRule>(rule: &R) -> Updater<R, f64> {
         let spec = ParameterSpec::new("h", 3, 2, Some(Storage::Dense));

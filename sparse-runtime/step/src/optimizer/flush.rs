@@ -11,8 +11,8 @@ use super::updater::{Record, Updater};
 use crate::error::Result;
 use crate::model::Model;
 use nnz_arrays::parameter_memory::Recorder;
+use nnz_optim::{IdleMap, StateBlock, Step, UpdateRule};
 use sparse_core::element::Float;
-use sparse_core::update_rules::{IdleMap, StateBlock, Step, UpdateRule};
 use std::marker::PhantomData;
 
 impl<R: UpdateRule, T: Float> Updater<R, T> {
@@ -250,8 +250,8 @@ mod tests {
     use super::*;
     use crate::optimizer::ParameterSpec;
     use nnz_arrays::parameter_memory::Table;
+    use nnz_optim::{Ftrl, LazyUpdate, Sgd};
     use sparse_core::storage::Storage;
-    use sparse_core::update_rules::{Ftrl, LazyUpdate, Sgd};
 
     const N_ROWS: usize = 300;
 

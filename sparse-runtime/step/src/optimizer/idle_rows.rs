@@ -2,8 +2,8 @@
 
 use super::cursor::RowCursor;
 use super::rows::{IdleOf, StateOf, StepOf, UpdateKind, on_weight};
+use nnz_optim::{MeanRun, Step, UpdateRule};
 use sparse_core::element::Float;
-use sparse_core::update_rules::{MeanRun, Step, UpdateRule};
 use std::slice;
 
 /// Weights that are changed at once.
@@ -37,7 +37,7 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         unsafe { self.change_each(row, idle) };
     }
 
-    /// What idle steps do to a row, as a [run](sparse_core::update_rules::IdleMap::run);
+    /// What idle steps do to a row, as a [run](nnz::core::update_rules::IdleMap::run);
     /// `otherwise` makes them on a weight that this is not right for.
     ///
     /// # Safety
@@ -118,7 +118,7 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         }
     }
 
-    /// What idle steps do to a row, as a [scalar](sparse_core::update_rules::IdleMap::scalar) map.
+    /// What idle steps do to a row, as a [scalar](nnz::core::update_rules::IdleMap::scalar) map.
     ///
     /// # Safety
     ///

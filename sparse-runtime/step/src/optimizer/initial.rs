@@ -6,9 +6,9 @@ use super::updater::{Record, Updater};
 use crate::error::Result;
 use crate::model::Model;
 use nnz_arrays::parameter_memory::{Owner, Table};
+use nnz_optim::{Step, UpdateRule};
 use num_traits::One;
 use sparse_core::element::Float;
-use sparse_core::update_rules::{Step, UpdateRule};
 
 impl<A, S> Record<A, S> {
     /// False of a table while there is another one that the states and the missed steps are of. A

@@ -108,9 +108,9 @@ mod tests {
     use crate::optimizer::samples::Usage;
     use crate::optimizer::{ParameterSpec, Updater};
     use nnz_arrays::parameter_memory::Table;
+    use nnz_optim::{Correction, LazyUpdate, Sgd, Svrg, UpdateRule};
     use sparse_core::element::Float;
     use sparse_core::storage::Storage;
-    use sparse_core::update_rules::{Correction, LazyUpdate, Sgd, Svrg, UpdateRule};
 
     const N_ROWS: usize = 40;
 

@@ -10,9 +10,9 @@ use super::settling::Settling;
 use super::updater::{Begun, GroupOf, Record, Updater};
 use crate::error::Result;
 use nnz_arrays::parameter_memory::{Recorder, Table, Tenant};
+use nnz_optim::{IdleMap, LazyUpdate, StateBlock, Step, UpdateRule};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{IdleMap, LazyUpdate, StateBlock, Step, UpdateRule};
 
 /// Steps after which a table is flushed, so that a step counted from the last flush fits 32 bits.
 const MAX_STEPS: u64 = 1 << 31;

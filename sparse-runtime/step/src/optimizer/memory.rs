@@ -4,8 +4,8 @@ use super::accumulator::Slots;
 use super::last_steps::LastSteps;
 use super::rows::UpdateKind;
 use nnz_arrays::parameter_memory::{Layout, Recorder, Table, Tenant};
+use nnz_optim::StateBlock;
 use sparse_core::element::{Element, Float};
-use sparse_core::update_rules::StateBlock;
 use std::marker::PhantomData;
 
 /// The weights that an [`Updater`](super::Updater) works on: the table of a model's parameter, or

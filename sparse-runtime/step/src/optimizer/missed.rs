@@ -2,8 +2,8 @@
 
 use super::cursor::RowCursor;
 use super::rows::{HistoryOf, IdleOf, StateOf, StepOf, UpdateKind};
+use nnz_optim::{IdleHistory, IdleMap, MeanRun, Runs, Step, UpdateRule};
 use sparse_core::element::Float;
-use sparse_core::update_rules::{IdleHistory, IdleMap, MeanRun, Runs, Step, UpdateRule};
 
 /// The idle steps that rows have missed, and the maps of them.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Update rules at work on parameters: states, lazy updates, and the dense, exact and touched-rows
 //! modes.
 //!
-//! A rule states what one step does to one weight ([`sparse_core::update_rules`]); [`Updater`]
+//! A rule states what one step does to one weight ([`nnz::core::update_rules`]); [`Updater`]
 //! derives everything else. For a `row_sparse` gradient:
 //!
 //! | mode | rows of the gradient | other rows | a step costs |
@@ -17,7 +17,7 @@
 //!
 //! ```
 //! use sparse_core::storage::Storage;
-//! use sparse_core::update_rules::Sgd;
+//! use nnz::core::update_rules::Sgd;
 //! use nnz::optimizer::{ParameterSpec, Updater};
 //!
 //! let rule = Sgd { learning_rate: 0.5, ..Sgd::default() };
@@ -81,6 +81,7 @@ pub use dense_steps::{DenseSteps, FewSteps, FixedSteps};
 pub use error::OptimizerError;
 pub use hot_rows::HotRows;
 pub use memory::Weights;
+pub use nnz_optim::UpdateRule;
 pub use precision::Precision;
 pub(crate) use racing::{Place, PlacesAhead, RacingCursor, RacingRows};
 pub use racing::{Racer, Shared, why_not_racing};
@@ -90,7 +91,6 @@ pub use samples::{Samples, Usage};
 pub(crate) use settling::Settling;
 pub(crate) use shared::{RowWeights, SharedRows};
 pub use snapshot::{MOST_STEPS, RecordSnapshot, Snapshot};
-pub use sparse_core::update_rules::UpdateRule;
 pub use spec::ParameterSpec;
 pub use table_state::TableState;
 pub use updater::Updater;

@@ -1,8 +1,8 @@
 //! The end of a step that depends on norms of a whole parameter.
 
 use super::rows::on_weight;
+use nnz_optim::Step;
 use sparse_core::element::Float;
-use sparse_core::update_rules::Step;
 
 /// Moves the weights of a parameter along their directions, as far as norms of all of them say: the
 /// end of a step of a rule [by norms](Step::BY_NORMS), of others nothing. `each` visits every
@@ -35,8 +35,8 @@ mod tests {
     use crate::optimizer::{ParameterSpec, Updater};
     use nnz_arrays::formats::RowSparse;
     use nnz_arrays::parameter_memory::Table;
+    use nnz_optim::{Lamb, LazyUpdate};
     use sparse_core::storage::Storage;
-    use sparse_core::update_rules::{Lamb, LazyUpdate};
 
     const ROWS: usize = 5;
     const SIZE: usize = 3;

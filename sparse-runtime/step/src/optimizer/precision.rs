@@ -3,9 +3,9 @@
 use super::rows::{IdleOf, StateOf, StepOf, on_weight};
 use super::updater::{Record, Updater};
 use nnz_arrays::parameter_memory::Table;
+use nnz_optim::{IdleMap, StateBlock, Step, UpdateRule};
 use num_traits::Zero;
 use sparse_core::element::Float;
-use sparse_core::update_rules::{IdleMap, StateBlock, Step, UpdateRule};
 use std::ops::AddAssign;
 
 /// What an updater of rule `R` keeps for a parameter of type `T`.
@@ -217,9 +217,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
 mod tests {
     use super::*;
     use crate::optimizer::ParameterSpec;
+    use nnz_optim::{AdaGrad, Adam, Sgd};
     use sparse_core::element::Stored;
     use sparse_core::storage::Storage;
-    use sparse_core::update_rules::{AdaGrad, Adam, Sgd};
 
     fn found<R: UpdateRule>(rule: R, weights: &[f32], gradient: f32, n_steps: u64) -> Precision {
         let spec = ParameterSpec::new("w", weights.len(), 1, Some(Storage::RowSparse));

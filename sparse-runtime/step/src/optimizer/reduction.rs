@@ -8,9 +8,9 @@ use super::updater::Updater;
 use crate::error::Result;
 use crate::model::Model;
 use nnz_arrays::parameter_memory::{Layout, StatesMut, Table};
+use nnz_optim::{Correction, Step, UpdateRule};
 use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;
-use sparse_core::update_rules::{Correction, Step, UpdateRule};
 
 /// What an updater keeps of a rule that corrects gradients, beside the mean in the states of
 /// weights.

@@ -7,8 +7,8 @@ use super::updater::Updater;
 use crate::error::Result;
 use nnz_arrays::parameter_memory::Layout;
 use nnz_device::memory;
+use nnz_optim::UpdateRule;
 use sparse_core::element::Float;
-use sparse_core::update_rules::UpdateRule;
 
 impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// Refuses parameters for whose states the system has no memory: the step that first needs them
@@ -47,8 +47,8 @@ pub(super) fn check_states<R: UpdateRule, T: Float>(
 mod tests {
     use super::*;
     use crate::optimizer::ParameterSpec;
+    use nnz_optim::{Ftrl, Sgd};
     use sparse_core::storage::Storage;
-    use sparse_core::update_rules::{Ftrl, Sgd};
 
     #[test]
     fn states_that_do_not_fit_in_memory_are_an_error_before_the_first_step() {

@@ -7,8 +7,8 @@ use super::memory::Memory;
 use super::norms::end_by_norms;
 use super::settling::Settling;
 use nnz_arrays::formats::ColumnId;
+use nnz_optim::{IdleHistory, Step, UpdateRule};
 use sparse_core::element::Float;
-use sparse_core::update_rules::{IdleHistory, Step, UpdateRule};
 use std::marker::PhantomData;
 
 /// What a weight carries from step to step under rule `R`, in the accumulator of `T`.
@@ -277,7 +277,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// Brings a row up to date: the steps that it missed, in closed form. To be called before the
     /// row is first read in a step; calling it again costs a comparison. Does nothing unless idle
     /// steps change rows and the mode is
-    /// [`LazyUpdate::Exact`](sparse_core::update_rules::LazyUpdate::Exact).
+    /// [`LazyUpdate::Exact`](nnz::core::update_rules::LazyUpdate::Exact).
     ///
     /// # Panics
     ///
@@ -448,7 +448,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     }
 
     /// Ends the step for this parameter. In
-    /// [`LazyUpdate::Dense`](sparse_core::update_rules::LazyUpdate::Dense) this updates all rows
+    /// [`LazyUpdate::Dense`](nnz::core::update_rules::LazyUpdate::Dense) this updates all rows
     /// that had no gradient, and moves all by norms of the whole parameter under a rule that needs
     /// them, O(rows); otherwise it does nothing.
     #[inline(always)]

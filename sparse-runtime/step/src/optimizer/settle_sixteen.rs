@@ -15,8 +15,8 @@ use super::sixteen::{FEWEST, TOGETHER, turn, turn_back};
 use nnz_arrays::formats::ColumnId;
 use nnz_device::simd::is_f32;
 use nnz_device::simd::x86::divides_in_sixteens;
+use nnz_optim::{IdleMap, MeanRun, Runs, StateBlock, Step, UpdateRule};
 use sparse_core::element::Float;
-use sparse_core::update_rules::{IdleMap, MeanRun, Runs, StateBlock, Step, UpdateRule};
 
 /// The numbers of a block: a weight, its two means, and the step up to which the row is settled.
 const BLOCK: usize = 4;
@@ -181,8 +181,8 @@ impl<R: UpdateRule, T: Float> Settling<'_, R, T> {
 mod tests {
     use crate::optimizer::{Beside, ParameterSpec, Updater};
     use nnz_arrays::parameter_memory::Table;
+    use nnz_optim::{Adam, AdamW, LazyUpdate, Nadam, UpdateRule};
     use sparse_core::storage::Storage;
-    use sparse_core::update_rules::{Adam, AdamW, LazyUpdate, Nadam, UpdateRule};
 
     const N_ROWS: usize = 3000;
     const N_STEPS: usize = 9000;

@@ -7,8 +7,8 @@ use super::missed::{Gap, Missed};
 use super::rows::{IdleOf, StateOf, UpdateKind};
 use super::touched::TouchedRows;
 use nnz_arrays::formats::ColumnId;
+use nnz_optim::{IdleMap, UpdateRule};
 use sparse_core::element::Float;
-use sparse_core::update_rules::{IdleMap, UpdateRule};
 
 /// Up to which step each row of a parameter is settled, during a step. By value, as [`RowCursor`]
 /// is: a loop keeps in registers what it asks for every row.

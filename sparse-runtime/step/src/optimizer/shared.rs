@@ -8,8 +8,8 @@ use super::rows::{IdleOf, RowUpdater, UpdateKind};
 use super::settling::Settling;
 use nnz_arrays::formats::ColumnId;
 use nnz_device::prefetch::prefetch_row;
+use nnz_optim::{IdleMap, UpdateRule};
 use sparse_core::element::Float;
-use sparse_core::update_rules::{IdleMap, UpdateRule};
 use std::marker::PhantomData;
 use std::slice;
 

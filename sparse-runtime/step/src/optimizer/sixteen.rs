@@ -12,8 +12,8 @@ use super::cursor::RowCursor;
 use super::rows::{StateOf, UpdateKind};
 use nnz_device::simd::is_f32;
 use nnz_device::simd::x86::divides_in_sixteens;
+use nnz_optim::{StateBlock, Step, UpdateRule};
 use sparse_core::element::Float;
-use sparse_core::update_rules::{StateBlock, Step, UpdateRule};
 use std::arch::x86_64::*;
 
 /// The rows of a group.

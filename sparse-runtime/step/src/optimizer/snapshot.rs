@@ -8,9 +8,9 @@ use super::touched::TouchedRows;
 use super::updater::{Begun, Updater};
 use crate::error::Result;
 use nnz_arrays::parameter_memory::{Recorder, Table};
+use nnz_optim::{IdleHistory, IdleMap, LazyUpdate, UpdateRule};
 use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;
-use sparse_core::update_rules::{IdleHistory, IdleMap, LazyUpdate, UpdateRule};
 
 /// The most steps of a run: some thousand years of a fast one. Sums of such numbers fit all types
 /// that count steps.

@@ -5,8 +5,8 @@ use super::snapshot::{GroupSnapshot, RecordSnapshot, Snapshot};
 use super::updater::Updater;
 use crate::error::Result;
 use nnz_arrays::parameter_memory::Table;
+use nnz_optim::{StateBlock, UpdateRule};
 use sparse_core::element::Float;
-use sparse_core::update_rules::{StateBlock, UpdateRule};
 
 /// What there is of one table, or of the rows of it that one worker owns: every `size`-th from row
 /// `rank` on.
@@ -212,8 +212,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
 mod tests {
     use super::*;
     use crate::optimizer::ParameterSpec;
+    use nnz_optim::{Ftrl, Sgd};
     use sparse_core::storage::Storage;
-    use sparse_core::update_rules::{Ftrl, Sgd};
 
     fn step<R: UpdateRule>(
         mut updater: &mut Updater<R, f64>,

@@ -11,11 +11,9 @@ use super::touched::TouchedRows;
 use crate::error::Result;
 use crate::model::Model;
 use nnz_arrays::parameter_memory::{Owner, Table, Tenant};
+use nnz_optim::{Idle, IdleHistory, IdleMap, LazyUpdate, StateBlock, Step, UpdateRule};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{
-    Idle, IdleHistory, IdleMap, LazyUpdate, StateBlock, Step, UpdateRule,
-};
 use std::marker::PhantomData;
 
 /// Runs of equal idle maps after which tables are flushed and the history restarts: some 80 MB, 190
@@ -305,7 +303,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         self.records_outputs = records;
     }
 
-    /// The states of a parameter, one a value or [a row](sparse_core::update_rules::OfRow), row
+    /// The states of a parameter, one a value or [a row](nnz::core::update_rules::OfRow), row
     /// major. Empty if the rule has none or needed none yet. Up to date after
     /// [`flush`](Self::flush). O(values).
     ///

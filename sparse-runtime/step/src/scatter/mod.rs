@@ -25,8 +25,8 @@ use nnz_arrays::kernels::Parallel;
 use nnz_arrays::parameter_memory::Table;
 use nnz_device::simd;
 use nnz_device::thread_pool;
+use nnz_optim::UpdateRule;
 use sparse_core::element::{Factor, Float};
-use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 
 /// The update of a parameter, whose number is `parameter`, by the gradient that is the sum of

@@ -2,8 +2,8 @@ use super::terms::Visited as _;
 use super::*;
 use crate::optimizer::ParameterSpec;
 use nnz_arrays::formats::{Csr, Dense};
+use nnz_optim::{AdaGrad, GroupAdaGrad, LazyUpdate, Sgd};
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{AdaGrad, GroupAdaGrad, LazyUpdate, Sgd};
 
 const ROWS: usize = 90;
 

@@ -5,7 +5,7 @@ use super::{Accumulator, Metric};
 /// A metric with another name for reports and callbacks: for two metrics of one kind in a run.
 ///
 /// ```
-/// use sparse_core::update_rules::Sgd;
+/// use nnz::core::update_rules::Sgd;
 /// use nnz::metric::{Named, TopKAccuracy};
 /// use nnz::training::{EarlyStopping, Trainer, Watch};
 ///

@@ -9,10 +9,10 @@ use crate::error::Result;
 use nnz_arrays::bytes::{append_values, copy_values};
 use nnz_arrays::formats::{RowIdsView, RowSparse};
 use nnz_device::prefetch::prefetch_row_of;
+use nnz_optim::{Step, UpdateRule};
 use nnz_step::optimizer::ParameterSpec;
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{Step, UpdateRule};
 use std::fmt;
 use std::ops::Range;
 

@@ -19,7 +19,7 @@
 //!
 //! ```
 //! use sparse_core::storage::Storage;
-//! use sparse_core::update_rules::Sgd;
+//! use nnz::core::update_rules::Sgd;
 //! use nnz::formats::RowSparse;
 //! use nnz::optimizer::ParameterSpec;
 //! use nnz::store::{KvStore, LeafSum, OneProcess};

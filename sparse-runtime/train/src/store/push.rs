@@ -7,10 +7,10 @@ use super::leaf_sum::LeafSum;
 use super::message::{Call, begin, put_node};
 use crate::error::Result;
 use crate::metric::ExactSum;
+use nnz_optim::Correction;
 use nnz_step::optimizer::clip;
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::Correction;
 use std::collections::BTreeSet;
 
 impl<T: Float, C: Communicator> KvStore<T, C> {
@@ -28,7 +28,7 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
     }
 
     /// Adds `share` times the gradients of all workers to the mean gradient of a rule that
-    /// [corrects](sparse_core::update_rules::UpdateRule::CORRECTS) gradients; weights stay as they
+    /// [corrects](nnz::core::update_rules::UpdateRule::CORRECTS) gradients; weights stay as they
     /// are. Otherwise like [`push`](Self::push).
     ///
     /// # Errors

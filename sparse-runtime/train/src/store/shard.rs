@@ -5,10 +5,10 @@ use crate::error::Result;
 use crate::metric::ExactSum;
 use nnz_arrays::formats::RowSparseView;
 use nnz_arrays::parameter_memory::Table;
+use nnz_optim::{Correction, UpdateRule};
 use nnz_step::optimizer::{ParameterSpec, TableState, Updater, Usage, clip};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{Correction, UpdateRule};
 use std::borrow::Cow;
 
 /// The rows of a table whose number is `rank` modulo the number of workers: row

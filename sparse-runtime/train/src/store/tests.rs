@@ -3,9 +3,9 @@
 use super::*;
 use crate::error::Error;
 use nnz_arrays::formats::{RowIdsView, RowSparse, RowSparseView};
+use nnz_optim::{AdaGrad, Adam, Ftrl, Lamb, LazyUpdate, Sgd, Svrg, UpdateRule};
 use nnz_step::optimizer::ParameterSpec;
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{AdaGrad, Adam, Ftrl, Lamb, LazyUpdate, Sgd, Svrg, UpdateRule};
 
 const LEAVES: usize = 8;
 const ROWS: usize = 11;

@@ -5,9 +5,9 @@ use super::pauses::Pauses;
 use super::{BatchHook, EpochTotals, TrainError};
 use crate::error::{Error, Result};
 use nnz_data::{Batch, Batches};
+use nnz_optim::UpdateRule;
 use nnz_step::model::{BatchSource, Model};
 use nnz_step::optimizer::Updater;
-use sparse_core::update_rules::UpdateRule;
 use std::convert::identity;
 
 /// The number of steps that may be made before the loss of the first of them is known. At most as

@@ -7,11 +7,11 @@ use super::checkpoint::tensor::Take;
 use crate::error::Result;
 use nnz_arrays::bytes::{self, PIECE};
 use nnz_arrays::parameter_memory::Table;
+use nnz_optim::{StateBlock, UpdateRule};
 use nnz_step::optimizer::{
     Precision, RecordSnapshot, ReductionSnapshot, Snapshot, StateOf, Updater,
 };
 use sparse_core::element::Float;
-use sparse_core::update_rules::{StateBlock, UpdateRule};
 use std::io;
 
 /// The interface of an [`Updater`] for callbacks and files; methods are documented there.

@@ -18,7 +18,7 @@ use std::path::Path;
 /// A closure on an [`EpochReport`] is a callback that is called after every epoch:
 ///
 /// ```
-/// use sparse_core::update_rules::Sgd;
+/// use nnz::core::update_rules::Sgd;
 /// use nnz::training::{EpochReport, Trainer};
 /// use std::ops::ControlFlow;
 ///

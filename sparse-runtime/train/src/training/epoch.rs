@@ -7,11 +7,11 @@ use super::pauses::Pauses;
 use super::{TrainError, json};
 use crate::error::Result;
 use nnz_data::{Batch, Batches, Position};
+use nnz_optim::UpdateRule;
 use nnz_step::model::{BatchSource, Model, RowSteps};
 use nnz_step::optimizer::Updater;
 use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;
-use sparse_core::update_rules::UpdateRule;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -209,7 +209,7 @@ pub(super) const ROWS_A_CALL: usize = 1024;
 /// losses of such steps are read some steps later, before the hook pauses, and at the end.
 ///
 /// ```
-/// use sparse_core::update_rules::{Sgd, UpdateRule};
+/// use nnz::core::update_rules::{Sgd, UpdateRule};
 /// use nnz::data::{BatchOptions, DataSource, Dataset};
 /// use nnz::model::Model;
 /// use nnz::optimizer::Updater;

@@ -11,9 +11,9 @@ use super::{TrainError, Trainer};
 use crate::error::Result;
 use nnz_arrays::formats::Dense;
 use nnz_data::{DataSource, Position};
+use nnz_optim::UpdateRule;
 use nnz_step::model::Model;
 use nnz_step::optimizer::Updater;
-use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 use std::path::Path;
 
@@ -74,7 +74,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     /// nothing is done.
     ///
     /// ```
-    /// use sparse_core::update_rules::Ftrl;
+    /// use nnz::core::update_rules::Ftrl;
     /// use nnz::data::Dataset;
     /// use nnz::model::Model;
     /// use nnz::training::{Checkpoints, FitReport, Trainer};
@@ -132,8 +132,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     ///
     /// For callbacks all calls are one run, without calls for its beginning and end. A callback
     /// that stops after a pass ends nothing. A metric that has no value on a piece of data is NaN
-    /// in its report. [`Saga`](sparse_core::update_rules::Saga) computes its mean gradient anew for
-    /// other data, [`Svrg`](sparse_core::update_rules::Svrg) for each piece.
+    /// in its report. [`Saga`](nnz::core::update_rules::Saga) computes its mean gradient anew for
+    /// other data, [`Svrg`](nnz::core::update_rules::Svrg) for each piece.
     ///
     /// # Errors
     ///

@@ -15,10 +15,10 @@ use crate::store::StoreError;
 use nnz_arrays::kernels::TooManyThreads;
 use nnz_arrays::parameter_memory::Table;
 use nnz_data::{BatchOptions, Batches, DataSource, Position};
+use nnz_optim::{LazyUpdate, Racing, UpdateRule};
 use nnz_step::model::{BatchSource, Model, ModelError};
 use nnz_step::optimizer::{HotRows, ParameterSpec, Racer, Shared, Updater, why_not_racing};
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{LazyUpdate, Racing, UpdateRule};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -93,7 +93,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     /// the samples as each thread saw them.
     ///
     /// ```
-    /// use sparse_core::update_rules::AdaGrad;
+    /// use nnz::core::update_rules::AdaGrad;
     /// use nnz::data::Dataset;
     /// use nnz::model::Model;
     /// use nnz::training::{FitReport, Hogwild, Trainer};

@@ -10,10 +10,10 @@ use super::{BatchHook, EpochTotals};
 use crate::error::Result;
 use crate::schedule::Schedule;
 use nnz_data::{Batch, Position};
+use nnz_optim::UpdateRule;
 use nnz_step::model::Model;
 use nnz_step::optimizer::Updater;
 use nnz_step::optimizer::clip::sum_of_squares;
-use sparse_core::update_rules::UpdateRule;
 use std::ops::ControlFlow;
 
 /// The trainer's work around each step.

@@ -34,7 +34,7 @@ pub struct ParameterReport {
 /// [`Table::norms`](nnz_arrays::parameter_memory::Table::norms) does, between batches O(values).
 ///
 /// ```
-/// use sparse_core::update_rules::Sgd;
+/// use nnz::core::update_rules::Sgd;
 /// use nnz::training::{Monitor, Trainer};
 ///
 /// let mut norms = Vec::new();

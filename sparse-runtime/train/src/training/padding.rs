@@ -3,9 +3,9 @@
 use super::settled_copy::SettledCopy;
 use crate::error::Result;
 use nnz_data::{Batch, Part};
+use nnz_optim::UpdateRule;
 use nnz_step::model::{Extent, Model};
 use nnz_step::optimizer::Updater;
-use sparse_core::update_rules::UpdateRule;
 
 /// The mean loss over the samples of a batch that repeat no earlier ones, at the present
 /// parameters. The epoch counts it in place of the loss of the step, which is the mean over the

@@ -4,9 +4,9 @@ use super::epoch::ROWS_A_CALL;
 use super::{BatchHook, EpochTotals};
 use crate::error::Result;
 use nnz_data::{Batch, Position};
+use nnz_optim::UpdateRule;
 use nnz_step::model::{Model, gradient};
 use nnz_step::optimizer::Updater;
-use sparse_core::update_rules::UpdateRule;
 use std::ops::ControlFlow;
 
 /// The next calls of a hook within an epoch.

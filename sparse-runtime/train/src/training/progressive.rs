@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 /// unseen samples. Steps stay as fast as without it.
 ///
 /// ```
-/// use sparse_core::update_rules::Sgd;
+/// use nnz::core::update_rules::Sgd;
 /// use nnz::training::{ProgressiveLoss, Trainer};
 ///
 /// // Lines on the error stream after 1, 2, 4, 8, … batches.

@@ -19,9 +19,9 @@ use super::score::{ROWS_AT_A_TIME, whole};
 use crate::error::Result;
 use nnz_arrays::parameter_memory::Table;
 use nnz_data::{Batch, BatchOptions, Batches, DataSource, Labels, LastBatch, Order, Position};
+use nnz_optim::{Correction, UpdateRule, VarianceReduction};
 use nnz_step::model::{BatchSource, Extent, InputInfo, Model};
 use nnz_step::optimizer::{Updater, Usage};
-use sparse_core::update_rules::{Correction, UpdateRule, VarianceReduction};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// State that a run with a rule that corrects gradients keeps from epoch to epoch, beside that of

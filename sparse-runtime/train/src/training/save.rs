@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// process leaves the old one or the new one.
 ///
 /// ```
-/// use sparse_core::update_rules::Sgd;
+/// use nnz::core::update_rules::Sgd;
 /// use nnz::training::{Checkpoints, Trainer};
 ///
 /// let trainer = Trainer::new(Sgd::default())

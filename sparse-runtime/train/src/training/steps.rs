@@ -15,9 +15,9 @@ use super::report::{EpochReport, FitReport};
 use super::score::{check_batch_size, check_source, score_first};
 use crate::error::Result;
 use nnz_data::{BatchOptions, Batches, DataSource, LastBatch, Position};
+use nnz_optim::UpdateRule;
 use nnz_step::model::Model;
 use nnz_step::optimizer::Updater;
-use sparse_core::update_rules::UpdateRule;
 use std::time::Instant;
 
 /// The part of an updater's work that one call does.

@@ -9,9 +9,9 @@ use crate::metric::Metric;
 use crate::schedule::Schedule;
 use nnz_arrays::kernels::Parallel;
 use nnz_data::LastBatch;
+use nnz_optim::UpdateRule;
 use nnz_step::model::Model;
 use nnz_step::optimizer::Updater;
-use sparse_core::update_rules::UpdateRule;
 use std::fmt;
 
 /// Trains models: an update rule, with the number and order of epochs, metrics, evaluation and
@@ -30,7 +30,7 @@ use std::fmt;
 /// | [`progress`](Self::progress) | to the error stream: a bar on a terminal, otherwise a line an epoch |
 ///
 /// ```
-/// use sparse_core::update_rules::Sgd;
+/// use nnz::core::update_rules::Sgd;
 /// use nnz::data::Dataset;
 /// use nnz::metric::Mse;
 /// use nnz::model::Model;

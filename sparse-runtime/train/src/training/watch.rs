@@ -89,7 +89,7 @@ impl Watch {
 /// Ends a run when a value has not improved for some epochs.
 ///
 /// ```
-/// use sparse_core::update_rules::Sgd;
+/// use nnz::core::update_rules::Sgd;
 /// use nnz::training::{EarlyStopping, Trainer, Watch};
 ///
 /// let trainer = Trainer::new(Sgd::default())
@@ -189,7 +189,7 @@ impl Callback for EarlyStopping {
 /// loads.
 ///
 /// ```
-/// use sparse_core::update_rules::Sgd;
+/// use nnz::core::update_rules::Sgd;
 /// use nnz::training::{BestModel, Trainer, Watch};
 ///
 /// let best = BestModel::new("best.safetensors").watch(Watch::smallest("log_loss"));

@@ -37,8 +37,8 @@ extern "C" __global__ void dense_interaction_gradient(const REAL *__restrict__ x
     out[at] = (REAL)sum;
 }
 
-// `lanes` threads have an element of x, each every lanes-th column of the table: grad · Σ v · (sums -
-// x v).
+// `lanes` threads have an element of x, each every lanes-th column of the table:
+// grad · Σ v · (sums - x v).
 extern "C" __global__ void dense_interaction_slope(const REAL *__restrict__ x, u64 n_cols, const REAL *__restrict__ table,
                                                    const f64 *__restrict__ sums, const REAL *__restrict__ grad,
                                                    REAL *__restrict__ out, u64 n, u64 width, u64 lanes) {

@@ -25,8 +25,8 @@ use nnz_arrays::formats::{ColumnId, CsrView};
 use nnz_arrays::with_column_ids;
 use nnz_device::prefetch::LINES_AHEAD;
 use nnz_device::thread_pool;
+use nnz_optim::UpdateRule;
 use sparse_core::element::{Factor, Float, Stored};
-use sparse_core::update_rules::UpdateRule;
 use std::ops::Range;
 
 /// As [`step`](super::step), of a batch whose extents were compared with those of the parameter.

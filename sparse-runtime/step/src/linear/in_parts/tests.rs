@@ -8,9 +8,9 @@ use nnz_arrays::formats::column_shares::divide;
 use nnz_arrays::formats::{Csr, CsrView, GatheredBounds, RowSelection};
 use nnz_arrays::kernels::Parallel;
 use nnz_arrays::parameter_memory::Table;
+use nnz_optim::{AdaGrad, Adam, Ftrl, LazyUpdate, Sgd, UpdateRule};
 use sparse_core::element::{Factor, Float, Unit};
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{AdaGrad, Adam, Ftrl, LazyUpdate, Sgd, UpdateRule};
 use std::ops::Range;
 
 const COLUMNS: usize = 300;

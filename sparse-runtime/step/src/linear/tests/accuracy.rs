@@ -7,9 +7,9 @@ use nnz_arrays::formats::{ColumnIds, Csr, CsrParts, CsrView};
 use nnz_arrays::kernels::Parallel;
 use nnz_arrays::parameter_memory::Table;
 use nnz_arrays::random;
+use nnz_optim::{AdaGrad, Sgd, UpdateRule};
 use sparse_core::element::{Factor, Float, Unit};
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{AdaGrad, Sgd, UpdateRule};
 use std::ops::Range;
 
 /// A sample for each column given.

@@ -10,9 +10,9 @@ use crate::with_rows;
 use nnz_arrays::formats::{Csr, CsrView};
 use nnz_arrays::kernels::Parallel;
 use nnz_arrays::parameter_memory::Table;
+use nnz_optim::{AdaGrad, Adam, Ftrl, LazyUpdate, Sgd, UpdateRule};
 use sparse_core::element::{Factor, Float, Unit};
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{AdaGrad, Adam, Ftrl, LazyUpdate, Sgd, UpdateRule};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 const COLUMNS: usize = 120;

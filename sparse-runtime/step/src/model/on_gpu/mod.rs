@@ -25,9 +25,9 @@ use nnz_arrays::formats::{CsrView, Dense, DenseView, Ids, RowSparseView};
 use nnz_arrays::kernels::Array;
 use nnz_arrays::kernels::cuda::{CudaContext, GpuFloat};
 use nnz_device::cuda::Replay;
+use nnz_optim::UpdateRule;
 use outputs::{Evaluations, Outputs};
 use program::{Program, Wanted, Workspace};
-use sparse_core::update_rules::UpdateRule;
 use step::Asked;
 
 /// Visits every text that steps on a GPU compile, fused steps of models and updates of rules, with
@@ -76,7 +76,7 @@ pub fn for_each_unit(visit: &mut dyn FnMut(&nnz_device::cuda::Unit<'_>)) {
 /// those of the previous step. If the driver [refuses](Gpu::graphs_refused) graphs, launches are
 /// made one by one, with the same results.
 ///
-/// Table rows that miss steps ([`LazyUpdate::Exact`](sparse_core::update_rules::LazyUpdate::Exact))
+/// Table rows that miss steps ([`LazyUpdate::Exact`](nnz::core::update_rules::LazyUpdate::Exact))
 /// wait on the GPU; the rows that a batch names are caught up before a step reads them.
 ///
 /// Parameters and states come back to the host where training costs O(values) anyway: at the end of

@@ -7,7 +7,7 @@ use crate::optimizer::Updater;
 use nnz_arrays::device::cuda::Gpu;
 use nnz_arrays::kernels::cuda::{CudaContext, GpuFloat};
 use nnz_arrays::parameter_memory::Table;
-use sparse_core::update_rules::UpdateRule;
+use nnz_optim::UpdateRule;
 
 /// An updater of any rule, as a step on a GPU has it; the functions are those of [`Updater`] with
 /// the same names.

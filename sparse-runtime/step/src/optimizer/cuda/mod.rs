@@ -31,11 +31,11 @@ use nnz_arrays::kernels::dense;
 use nnz_arrays::parameter_memory::Table;
 use nnz_device::cuda::text_of_files;
 use nnz_device::cuda::{Blocks, Launch};
-use sparse_core::storage::Storage;
-use sparse_core::update_rules::{
+use nnz_optim::{
     IdleMap, LazyUpdate, MOST_NUMBERS, NAMES, Recurrence, RuleVisitor, Sgd, StateBlock, Step, Svrg,
     UpdateRule, with_rule,
 };
+use sparse_core::storage::Storage;
 use std::sync::LazyLock;
 
 /// What several texts of updates share.

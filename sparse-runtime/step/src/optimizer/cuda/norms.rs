@@ -5,7 +5,7 @@ use super::{CudaTable, StepKernel, THREADS};
 use nnz_arrays::device::cuda::{CudaBuffer, CudaError, Gpu, Unit, Word};
 use nnz_arrays::kernels::cuda::GpuFloat;
 use nnz_device::cuda::{Blocks, Launch};
-use sparse_core::update_rules::{Recurrence, UpdateRule};
+use nnz_optim::{Recurrence, UpdateRule};
 
 /// The lanes of a group, whose sums are two numbers.
 const LANES: usize = 32;

@@ -1,7 +1,7 @@
 //! Recurrences of update rules as statements of CUDA C++.
 
 use nnz_device::cuda::{Source, Word, expression};
-use sparse_core::update_rules::{MOST_NUMBERS, Recurrence, UpdateRule};
+use nnz_optim::{MOST_NUMBERS, Recurrence, UpdateRule};
 use std::any::Any;
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -203,7 +203,7 @@ fn statements<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sparse_core::update_rules::{IdleRecurrence, NormRecurrence};
+    use nnz_optim::{IdleRecurrence, NormRecurrence};
 
     #[test]
     fn a_recurrence_declares_what_it_names_once() {

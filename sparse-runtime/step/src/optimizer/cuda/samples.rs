@@ -8,7 +8,7 @@ use crate::model::on_gpu::rows::KeptRows;
 use nnz_arrays::device::cuda::{CudaBuffer, Gpu};
 use nnz_arrays::kernels::cuda::GpuFloat;
 use nnz_arrays::parameter_memory::Owner;
-use sparse_core::update_rules::UpdateRule;
+use nnz_optim::UpdateRule;
 
 const DERIVATIVES: &str = "the derivatives of samples";
 

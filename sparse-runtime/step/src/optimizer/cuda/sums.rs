@@ -14,9 +14,9 @@ use nnz_arrays::kernels::{dot, pairwise_interaction};
 use nnz_arrays::parameter_memory::Table;
 use nnz_device::cuda::text_of_files;
 use nnz_device::cuda::{Blocks, Launch, MOST_SIDES};
+use nnz_optim::{Adam, LazyUpdate, Recurrence, Sgd, Svrg, UpdateRule};
 use sparse_core::element::Unit as Ones;
 use sparse_core::storage::ElementType;
-use sparse_core::update_rules::{Adam, LazyUpdate, Recurrence, Sgd, Svrg, UpdateRule};
 use std::sync::LazyLock;
 
 /// A gradient that is not made: a row for each that the batch names, by the columns of a csr or by

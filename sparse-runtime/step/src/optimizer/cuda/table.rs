@@ -7,7 +7,7 @@ use nnz_arrays::device::cuda::{Cuda, CudaBuffer, Gpu};
 use nnz_arrays::formats::Dense;
 use nnz_arrays::kernels::cuda::GpuFloat;
 use nnz_arrays::parameter_memory::{Owner, Tenant};
-use sparse_core::update_rules::MOST_NUMBERS;
+use nnz_optim::MOST_NUMBERS;
 
 /// The weights of a parameter on a GPU, with the states that an updater left beside them.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(super) struct Beside<T: GpuFloat> {
     /// Whose it is; nobody's where it has been taken back.
     pub(super) owner: Option<Owner>,
     /// Block after block, in the order of
-    /// [`StateBlock::values`](sparse_core::update_rules::StateBlock::values); none where no rule
+    /// [`StateBlock::values`](nnz::core::update_rules::StateBlock::values); none where no rule
     /// has asked for them.
     pub(super) states: CudaBuffer<T>,
     /// The step that all rows have made, of a rule whose idle steps forget those before.

@@ -19,12 +19,12 @@ use nnz_arrays::formats::cuda::ArrayArguments;
 use nnz_arrays::kernels::cuda::GpuFloat;
 use nnz_arrays::parameter_memory::Table;
 use nnz_device::cuda::{Blocks, Launch};
-use sparse_core::element::Float;
-use sparse_core::storage::ElementType;
-use sparse_core::update_rules::{
+use nnz_optim::{
     IdleHistory, IdleMap, MOST_IDLE_NUMBERS, NAMES, Recurrence, RuleVisitor, Sgd, Step, Suffixes,
     Svrg, UpdateRule, with_rule,
 };
+use sparse_core::element::Float;
+use sparse_core::storage::ElementType;
 
 /// The levels of products.
 const LEVELS: usize = 5;

@@ -1,5 +1,5 @@
 use super::*;
-use sparse_core::update_rules::{AdaGrad, Adam, Ftrl, GroupAdaGrad, Lamb, Sgd, Svrg};
+use nnz_optim::{AdaGrad, Adam, Ftrl, GroupAdaGrad, Lamb, Sgd, Svrg};
 
 #[test]
 fn rules_that_threads_cannot_share() {

@@ -5,8 +5,8 @@ use crate::error::Result;
 use crate::optimizer::{ParameterSpec, Updater};
 use crate::with_rows;
 use nnz_arrays::parameter_memory::Table;
+use nnz_optim::{Ftrl, LazyUpdate, Step, UpdateRule};
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{Ftrl, LazyUpdate, Step, UpdateRule};
 
 fn rule(lazy_update: LazyUpdate) -> Ftrl {
     Ftrl { l1: 0.01, l2: 0.1, lazy_update, ..Ftrl::default() }

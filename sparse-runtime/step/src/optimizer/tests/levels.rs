@@ -6,11 +6,9 @@ use crate::with_rows;
 use nnz_arrays::formats::Dense;
 use nnz_arrays::parameter_memory::Table;
 use nnz_device::simd::every_level_gives_the_same;
+use nnz_optim::{LazyUpdate, NAMES, RuleVisitor, StateBlock, UpdateRule, with_rule};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{
-    LazyUpdate, NAMES, RuleVisitor, StateBlock, UpdateRule, with_rule,
-};
 
 /// Numbers whose sums round differently in another order.
 fn numbers<T: Float>(n_rows: usize, n_cols: usize) -> Dense<T> {

@@ -8,12 +8,12 @@ mod runs_in_use;
 use super::*;
 use chacha20::ChaCha8Rng;
 use nnz_arrays::formats::RowSparse;
+use nnz_optim::{
+    Adam, LazyUpdate, NAMES, RuleError, RuleVisitor, Sgd, StateBlock, UpdateRule, with_rule,
+};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{
-    Adam, LazyUpdate, NAMES, RuleError, RuleVisitor, Sgd, StateBlock, UpdateRule, with_rule,
-};
 
 const N_ROWS: usize = 40;
 const ROW_SIZE: usize = 3;

@@ -10,12 +10,12 @@ use crate::error::Result;
 use crate::training::any_updater::AnyUpdater;
 use crate::training::{EpochReport, EpochTotals};
 use nnz_data::Position;
+use nnz_optim::UpdateRule;
 use nnz_step::model::Model;
 use nnz_step::optimizer::Updater;
 use safetensors::tensor::Dtype;
 use serde::{Deserialize, Serialize};
 use sparse_core::element::{Float, Stored};
-use sparse_core::update_rules::UpdateRule;
 use std::path::Path;
 
 /// The state of a run of training besides its model and its updater. There is no random state:
@@ -167,7 +167,7 @@ pub(in crate::training) fn save_any<M: Model>(
 /// checksums of all states, and that the updater has the same rule, hyperparameters and scales.
 ///
 /// ```
-/// use sparse_core::update_rules::Sgd;
+/// use nnz::core::update_rules::Sgd;
 /// use nnz::data::{BatchOptions, Batches, DataSource, Dataset};
 /// use nnz::model::Model;
 /// use nnz::optimizer::Updater;

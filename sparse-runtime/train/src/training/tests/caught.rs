@@ -3,8 +3,8 @@
 use super::*;
 use crate::error::{Error, Result};
 use nnz_data::Position;
+use nnz_optim::{Svrg, UpdateRule};
 use nnz_step::optimizer::{OptimizerError, Updater};
-use sparse_core::update_rules::{Svrg, UpdateRule};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

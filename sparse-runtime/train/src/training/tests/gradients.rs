@@ -3,8 +3,8 @@
 use super::linear::WITHOUT_GRADIENTS;
 use super::*;
 use crate::error::{Error, Result};
+use nnz_optim::Svrg;
 use nnz_step::model::ModelError;
-use sparse_core::update_rules::Svrg;
 
 /// Each of these changes gradients or hands them on.
 #[test]

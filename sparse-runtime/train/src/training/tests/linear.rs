@@ -3,6 +3,7 @@
 
 use nnz_arrays::formats::{CsrView, Dense, DenseView, RowSparse};
 use nnz_arrays::initializer::{Initializer, Seed};
+use nnz_optim::UpdateRule;
 use nnz_step::Result;
 use nnz_step::model::{
     BatchSource, Dims, Extent, GradientMut, InputInfo, InputRole, InputView, LabelKind, MakeTable,
@@ -11,7 +12,6 @@ use nnz_step::model::{
 use nnz_step::optimizer::{RowAccumulator, Updater};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::UpdateRule;
 
 /// `pred = dot(x, w) + b`, loss the mean over rows of `(pred - y)² / 2`. `GRAPH` stands for the
 /// graph.

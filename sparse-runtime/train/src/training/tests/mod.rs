@@ -20,10 +20,10 @@ use chacha20::ChaCha8Rng;
 use linear::Linear;
 use nnz_arrays::formats::Csr;
 use nnz_data::{BatchOptions, DataSource, Dataset, LastBatch};
+use nnz_optim::{Ftrl, LazyUpdate, Sgd};
 use nnz_step::model::Model;
 use rand::{RngExt, SeedableRng};
 use sparse_core::element::Float;
-use sparse_core::update_rules::{Ftrl, LazyUpdate, Sgd};
 use std::ops::ControlFlow;
 
 const D: usize = 20;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::error::Result;
 use nnz_data::Batches;
-use sparse_core::update_rules::{Adam, UpdateRule};
+use nnz_optim::{Adam, UpdateRule};
 
 /// The parameters, the losses of epochs and the outputs at the end are those of the steps alone:
 /// the loss over true samples, for the report, is computed beside them.

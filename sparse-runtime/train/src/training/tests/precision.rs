@@ -3,8 +3,8 @@
 use super::*;
 use crate::error::Result;
 use nnz_arrays::formats::DenseView;
+use nnz_optim::AdaGrad;
 use nnz_step::optimizer::Updater;
-use sparse_core::update_rules::AdaGrad;
 
 /// Samples of one feature, 1, with a label.
 fn ones<T: Float>(n: usize, label: f64) -> Dataset<T> {

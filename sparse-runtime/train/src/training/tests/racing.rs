@@ -3,10 +3,10 @@
 use super::linear::Linear;
 use nnz_arrays::formats::Csr;
 use nnz_arrays::parameter_memory::Table;
+use nnz_optim::{AdaGrad, Racing, Sgd, UpdateRule};
 use nnz_step::linear::{Fixed, Scratch, steps};
 use nnz_step::optimizer::{HotRows, ParameterSpec, Racer, Shared, Updater};
 use sparse_core::storage::Storage;
-use sparse_core::update_rules::{AdaGrad, Racing, Sgd, UpdateRule};
 use std::sync::Arc;
 
 const COLUMNS: usize = 40;

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::error::{Error, Result};
+use nnz_optim::{Step, UpdateRule};
 use nnz_step::optimizer::{OptimizerError, Updater};
-use sparse_core::update_rules::{Step, UpdateRule};
 
 const N_COLUMNS: usize = 30;
 const NAMED: [usize; 4] = [3, 7, 8, 20];

@@ -13,10 +13,10 @@ use crate::training::lead::{Epoch, Leader};
 use crate::training::reduced::gathering_options;
 use nnz_arrays::kernels::Parallel;
 use nnz_data::{Batch, BatchOptions, Batches, DataSource, LastBatch, Position};
+use nnz_optim::{UpdateRule, VarianceReduction};
 use nnz_step::model::{BatchSource, Model};
 use nnz_step::optimizer::{ParameterSpec, TableState};
 use sparse_core::element::Float;
-use sparse_core::update_rules::{UpdateRule, VarianceReduction};
 use std::ops::ControlFlow;
 use std::time::Instant;
 

@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 use crate::store::{Communicator, CommunicatorError, StoreError, Threads};
 use job::Job;
 use nnz_data::DataSource;
+use nnz_optim::UpdateRule;
 use nnz_step::model::{Model, ParameterRef};
-use sparse_core::update_rules::UpdateRule;
 use std::any::Any;
 use std::io;
 use std::path::Path;
@@ -37,7 +37,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     /// that they read between two batches are collected for them, in O(values).
     ///
     /// ```
-    /// use sparse_core::update_rules::AdaGrad;
+    /// use nnz::core::update_rules::AdaGrad;
     /// use nnz::data::Dataset;
     /// use nnz::model::Model;
     /// use nnz::training::{FitReport, Trainer};

@@ -10,9 +10,9 @@ use crate::training::any_updater::AnyUpdater;
 use crate::training::callback::{State, check_finite, parameter_reports};
 use crate::training::checkpoint::{self, Attachments, Run};
 use crate::training::lead::Led;
+use nnz_optim::UpdateRule;
 use nnz_step::model::Model;
 use nnz_step::optimizer::Updater;
-use sparse_core::update_rules::UpdateRule;
 use std::cell::RefCell;
 use std::path::Path;
 

@@ -7,9 +7,9 @@ use crate::training::TrainError;
 use nnz_arrays::formats::RowIdsView;
 use nnz_arrays::parameter_memory::Table;
 use nnz_data::{Batch, Part};
+use nnz_optim::UpdateRule;
 use nnz_step::model::{Model, RowIds, gradient};
 use nnz_step::optimizer::Updater;
-use sparse_core::update_rules::UpdateRule;
 use std::ops::{ControlFlow, Range};
 
 /// The use of the gradient of a batch.
