@@ -119,7 +119,7 @@ fn what_is_wrong_is_named() {
 #[test]
 fn sizes_beyond_the_memory_are_errors_with_their_bytes() {
     use nnz_test_support::limited_memory::{is_own, with_bytes};
-    if !is_own("data::matrix_market::tests::sizes_beyond_the_memory_are_errors_with_their_bytes") {
+    if !is_own("matrix_market::tests::sizes_beyond_the_memory_are_errors_with_their_bytes") {
         return;
     }
     const MIB: u64 = 1 << 20;
