@@ -95,6 +95,9 @@ fn no_public_error_derives_debug() {
                 folders.push(path);
                 continue;
             }
+            if path.extension().is_none_or(|extension| extension != "rs") {
+                continue;
+            }
             let text = std::fs::read_to_string(&path).unwrap();
             for (at, _) in text.match_indices(concat!("thiserror::", "Error)]")) {
                 let line = text[..at].lines().last().unwrap_or_default();

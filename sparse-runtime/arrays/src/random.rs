@@ -18,6 +18,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
+    /// The generator of this purpose.
     pub fn generator(self, seed: u64) -> ChaCha8Rng {
         generator(seed, u64::MAX - self as u64)
     }

@@ -1,5 +1,8 @@
 //! A process with little memory, for tests: lack of it would end other tests.
 
+// What a test cannot do fails it.
+#![allow(clippy::unwrap_used)]
+
 use std::process::Command;
 
 /// The variable that names the test of a started process.

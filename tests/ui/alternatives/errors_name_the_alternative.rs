@@ -30,7 +30,7 @@ graph! {
 
 // The types are there in spite of the errors.
 fn score(model: &mut TrainedDense, batch: &TrainedDenseBatch<'_>) -> Result<f64> {
-    model.loss(batch)
+    Ok(model.loss(batch)?)
 }
 
 fn moved(model: TrainedCsr) -> Trained<Dense> {

@@ -49,15 +49,22 @@ pub struct Losses<A, L> {
     last: A,
 }
 
+impl<A: Float, L: RowLoss<A>> Default for Losses<A, L> {
+    fn default() -> Self {
+        Losses::new()
+    }
+}
+
 impl<A: Float, L: RowLoss<A>> Losses<A, L> {
+    /// No losses.
     #[inline(always)]
     pub fn new() -> Self {
         let waiting = [L::default(); LOSSES_PER_BLOCK];
         Losses { waiting, n_waiting: 0, sum: 0.0, last: A::zero() }
     }
 
-    #[inline(always)]
     /// Adds the loss of a sample.
+    #[inline(always)]
     pub fn add(&mut self, loss: L) {
         if !L::LATER {
             self.last = loss.now();

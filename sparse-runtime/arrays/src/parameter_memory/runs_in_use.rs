@@ -23,6 +23,7 @@ impl Clone for RecordId {
 }
 
 impl RecordId {
+    /// The recorder that names this record.
     #[inline(always)]
     pub fn as_recorder(&self) -> Recorder {
         Recorder(self.0)

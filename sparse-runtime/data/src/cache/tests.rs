@@ -33,8 +33,7 @@ fn data() -> Dataset<f64> {
 #[test]
 fn a_file_that_does_not_fit_in_memory_is_an_error_with_its_bytes() {
     use nnz_test_support::limited_memory::{is_own, with_bytes};
-    if !is_own("cache::tests::a_file_that_does_not_fit_in_memory_is_an_error_with_its_bytes")
-    {
+    if !is_own("cache::tests::a_file_that_does_not_fit_in_memory_is_an_error_with_its_bytes") {
         return;
     }
     const MIB: u64 = 1 << 20;

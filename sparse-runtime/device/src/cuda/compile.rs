@@ -55,6 +55,10 @@ pub enum Word {
 }
 
 /// What a text is written from, and known by: the text itself is made only to be compiled.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a source of a text",
+    note = "a text that is not made on the fly is a `Word::Name` or a `Code`"
+)]
 pub trait Source: Any + fmt::Debug + Send + Sync {
     /// True of a source of the same text.
     fn is(&self, other: &dyn Any) -> bool;

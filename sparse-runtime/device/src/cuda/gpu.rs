@@ -70,6 +70,10 @@ struct Noted {
 }
 
 /// What a kernel writes.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a destination of a kernel",
+    note = "kernels write arrays and buffers of a GPU"
+)]
 pub trait Destination {
     /// Becomes an array without elements, which is on a GPU.
     fn store_nothing(&mut self, gpu: &Gpu);

@@ -18,6 +18,10 @@ use std::sync::{Mutex, PoisonError};
 pub use width::{Fixed, Runtime, Width};
 
 /// A vector of elements, in the accumulator.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a vector of `{T}`",
+    note = "vectors are chosen by `widest` and `narrow`, which run a `Loop`"
+)]
 pub trait Lanes<T>: Copy {
     /// The number of elements.
     const COUNT: usize;
@@ -118,6 +122,10 @@ impl<T: Float, const N: usize> Lanes<T> for Plain<T::Accumulator, N> {
 }
 
 /// A loop over vectors, for [`widest`] or [`narrow`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a loop over vectors of `{T}`",
+    note = "`widest` and `narrow` run a struct of operands that implements `Loop`"
+)]
 pub trait Loop<T> {
     /// Whether it is compiled for each kind of vectors. If not, it runs on plain lanes.
     const IN_VECTORS: bool = true;

@@ -43,7 +43,6 @@ use nnz_arrays::kernels::Parallel;
 use nnz_arrays::kernels::row_loss::{Losses, RowLoss};
 use nnz_arrays::parameter_memory::Table;
 use nnz_arrays::with_column_ids;
-use nnz_device::prefetch::AHEAD;
 use nnz_optim::UpdateRule;
 use sparse_core::element::{Factor, Float, Stored};
 use std::ops::Range;

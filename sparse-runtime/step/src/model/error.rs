@@ -307,6 +307,7 @@ impl ModelError {
         ModelError::Features { model, input, dim, found, expected }
     }
 
+    /// A batch of another number of samples than the model fixes.
     #[cold]
     pub fn batch_size(
         model: &'static str,

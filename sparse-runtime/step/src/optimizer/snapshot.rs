@@ -24,7 +24,9 @@ pub struct Snapshot {
     pub clock: u64,
     /// The bits of the learning rate.
     pub learning_rate: u64,
+    /// The histories of parameters with the same scales.
     pub groups: Vec<GroupSnapshot>,
+    /// The record of each parameter.
     pub parameters: Vec<RecordSnapshot>,
 }
 
@@ -32,6 +34,7 @@ pub struct Snapshot {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GroupSnapshot {
     active: bool,
+    /// The step at which the history began.
     pub activated: u64,
     /// The first step of each run of the history.
     #[serde(skip)]
@@ -44,6 +47,7 @@ pub struct GroupSnapshot {
 /// Of one parameter: see [`Record`](super::updater::Record).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecordSnapshot {
+    /// The step from which rows count theirs.
     pub base: u64,
     pub(super) touched_is_complete: bool,
     /// Whether the rows that this updater has not written are zeros.
@@ -71,6 +75,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
     }
 
+    /// The history of one group, without its parameters. O(runs of the history).
     pub fn group_snapshot(&self, group: usize) -> GroupSnapshot {
         let group = &self.groups[group];
         let mut maps = Vec::new();
@@ -79,6 +84,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         GroupSnapshot { active: group.active, activated: group.activated, starts, maps }
     }
 
+    /// The record of one parameter. O(1).
     pub fn record_snapshot(&self, parameter: usize, table: &Table<T>) -> RecordSnapshot {
         let record = &self.parameters[parameter];
         RecordSnapshot {

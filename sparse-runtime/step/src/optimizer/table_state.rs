@@ -12,6 +12,7 @@ use sparse_core::element::Float;
 /// `rank` on.
 #[derive(Clone, Debug)]
 pub struct TableState<T: Float> {
+    /// The number of table rows.
     pub n_rows: usize,
     /// That of an updater of this table alone.
     pub snapshot: Snapshot,

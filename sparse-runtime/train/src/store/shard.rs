@@ -9,7 +9,6 @@ use nnz_optim::{Correction, UpdateRule};
 use nnz_step::optimizer::{ParameterSpec, TableState, Updater, Usage, clip};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
-use std::borrow::Cow;
 
 /// The rows of a table whose number is `rank` modulo the number of workers: row
 /// `local · size + rank` at position `local`.

@@ -54,6 +54,10 @@ pub trait Evaluation<T: Float> {
 /// The bound is on the model, which a call of [`fit`](super::Trainer::fit) names, so that data of
 /// another element type is told as such: a bound on `E` alone would make the compiler infer the
 /// element type from the data, and the model would be the one that does not match.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not evaluated on `{E}`",
+    note = "a model is evaluated on a data source of its element type: `&data`, or `&data.cast::<f64>()` for a model of `f64`"
+)]
 pub trait EvaluatedOn<E>: Model {
     /// `E`.
     type Evaluation: Evaluation<Self::Element>;

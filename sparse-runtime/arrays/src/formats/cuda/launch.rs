@@ -7,6 +7,10 @@ use nnz_device::cuda::Launch;
 use sparse_core::element::{Element, Stored};
 
 /// Arguments of a kernel that are arrays, or parts of one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` takes no arrays as arguments",
+    note = "a `Launch` of a kernel does"
+)]
 pub trait ArrayArguments: Sized {
     /// The address of ids, for a record.
     fn address_of_ids(&mut self, ids: IdsView<'_, Cuda>) -> u64;

@@ -316,6 +316,10 @@ pub fn are_added() -> bool {
 }
 
 /// What entries are added to.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a target of column entries",
+    note = "see the implementations beside this trait"
+)]
 pub trait Target {
     /// Whether columns are asked for some rows ahead.
     const ASKS: bool = false;

@@ -13,7 +13,7 @@ use std::path::Path;
 /// declaration. A table is mapped if its layout in the file is that in memory, otherwise loaded.
 /// Everything is checked as by [`load`](super::load). The path is opened once: header and values
 /// are of one file, also if it is replaced meanwhile.
-pub fn map<M: Model>(path: &Path) -> Result<(Dims, Vec<Table<M::Element>>)> {
+pub(crate) fn map<M: Model>(path: &Path) -> Result<(Dims, Vec<Table<M::Element>>)> {
     let (mut reader, metadata, start) = open(path)?;
     metadata.check_dims_of::<M>(path)?;
     // Of the shapes of its parameters, which take no memory.
