@@ -136,7 +136,7 @@ impl Operator {
     }
 
     /// Whether conditions on attributes and on the ranks of operands hold, written as in
-    /// [`Gradient::when`].
+    /// [`Gradient::when`](super::Gradient::when).
     pub fn holds(
         &self,
         conditions: Option<&str>,

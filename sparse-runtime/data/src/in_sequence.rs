@@ -8,9 +8,9 @@ use sparse_core::element::Float;
 /// Data in sequence: its batches come in the order of its samples, never shuffled, and a model with
 /// states carries them from batch to batch in scores, evaluations and predictions too.
 ///
-/// Training steps update a `state` of a model. [`score`](nnz_train::training::score()),
-/// [`predict`](nnz_train::training::predict), the trainer's methods of these names, its
-/// `.evaluation(&data)` and [`write_predictions`](nnz_train::training::write_predictions) leave it
+/// Training steps update a `state` of a model. `score`,
+/// `predict`, the trainer's methods of these names, its
+/// `.evaluation(&data)` and `write_predictions` leave it
 /// as it is, and read it so in every batch. That is right for statistics of the training data, such
 /// as running means.
 ///

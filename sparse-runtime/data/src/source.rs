@@ -54,7 +54,7 @@ pub trait DataSource<T: Float> {
 
     /// A fingerprint of the data. Other data of the same size has another one, except for chance
     /// and for differences outside of the hashed pieces. A
-    /// [resumed](nnz_train::training::Trainer::resume) run refuses data with another one. `None`,
+    /// resumed (`nnz::training::Trainer::resume`) run refuses data with another one. `None`,
     /// the default, is not compared.
     ///
     /// It costs little at any size of the data, and depends on contents alone: not on paths,
@@ -81,7 +81,7 @@ pub trait DataSource<T: Float> {
     }
 
     /// The bytes of the buffer on which the order of a shuffled epoch depends, besides the seed: a
-    /// [resumed](nnz_train::training::Trainer::resume) run refuses another one. `None`, the
+    /// resumed (`nnz::training::Trainer::resume`) run refuses another one. `None`, the
     /// default, where any two samples of the data may be neighbours. A [stream](super::stream) has
     /// [one](super::stream::Stream::buffer).
     fn shuffle_buffer(&self) -> Option<usize> {

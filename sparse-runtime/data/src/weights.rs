@@ -39,7 +39,7 @@ impl<T: Float> Dataset<T> {
     /// loss logistic(score, y, weight = weight);
     /// ```
     ///
-    /// A loss is the mean over samples of the weighted losses; [metrics](nnz_train::metric) of such
+    /// A loss is the mean over samples of the weighted losses; metrics (`nnz::metric`) of such
     /// a model weigh samples in the same way. Present weights of the data are multiplied.
     ///
     /// # Errors

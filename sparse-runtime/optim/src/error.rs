@@ -42,7 +42,7 @@ pub enum RuleError {
         rule: &'static str,
     },
     /// Another mode than `LazyUpdate::Dense` of a rule whose steps depend on
-    /// [norms](Step::BY_NORMS) of a whole parameter.
+    /// [norms](crate::Step::BY_NORMS) of a whole parameter.
     #[error(
         "{rule}: each step depends on norms of the whole parameter, so that `lazy_update` cannot be `LazyUpdate::{mode:?}`: choose `LazyUpdate::Dense`, which changes all rows at every step"
     )]

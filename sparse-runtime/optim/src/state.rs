@@ -6,7 +6,7 @@ use std::fmt::Debug;
 
 /// A fixed number of values that a weight carries: `()`, or an array. They lie in the same memory
 /// as the weights, which is zero before anybody has written it, so that there are no other states
-/// than these. A rule may [mean](Step::implied_state) something else by zeros.
+/// than these. A rule may [mean](crate::Step::implied_state) something else by zeros.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the state of a weight of `{T}`",
     note = "a weight carries nothing, `()`, or a fixed number of values: `[{T}; 2]`"
@@ -32,8 +32,9 @@ mod sealed {
     impl<S: Sealed, T: super::Float> Sealed for super::ReducedState<S, T> {}
 }
 
-/// A state that the weights of a row share. A step changes it once, by [`Step::begin_row`]; idle
-/// steps of such a rule change nothing, or have no closed form.
+/// A state that the weights of a row share. A step changes it once, by
+/// [`Step::begin_row`](crate::Step::begin_row); idle steps of such a rule change nothing, or have
+/// no closed form.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(transparent)]
 pub struct OfRow<S>(pub S);

@@ -83,7 +83,7 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
     /// The recurrence: `weight` and `state` after a step with gradient `grad`.
     ///
     /// To be inlined into loops over a row: what does not depend on the weight is computed in
-    /// [`UpdateRule::step`], and choices between values are selects.
+    /// [`UpdateRule::step`](crate::UpdateRule::step), and choices between values are selects.
     fn update(&self, weight: &mut T, state: &mut Self::State, grad: T);
 
     /// True where an [update](Self::update) [without options](Self::without_options) is, to the
@@ -105,16 +105,16 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
     }
 
     /// The state that gives a weight which has had no gradient: drawn, loaded, or set by hand. A
-    /// weight that follows from its state, as of [`Ftrl`], would be forgotten without it.
-    /// [`update`](Self::update) starts from it where the state is zeros, so that states which
+    /// weight that follows from its state, as of [`Ftrl`](crate::Ftrl), would be forgotten without
+    /// it. [`update`](Self::update) starts from it where the state is zeros, so that states which
     /// nobody has written stay zeros. `None` where no state gives the weight.
     fn implied_state(&self, weight: T) -> Option<Self::State> {
         let _ = weight;
         Some(Self::State::default())
     }
 
-    /// The numbers that the rule's [recurrence](UpdateRule::RECURRENCE) names, in its order, then
-    /// zeros.
+    /// The numbers that the rule's [recurrence](crate::UpdateRule::RECURRENCE) names, in its order,
+    /// then zeros.
     fn numbers(&self) -> [f64; MOST_NUMBERS] {
         [0.0; MOST_NUMBERS]
     }
@@ -182,8 +182,8 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
         None
     }
 
-    /// Of a rule that [corrects](UpdateRule::CORRECTS) gradients, the same step with another use of
-    /// the gradient.
+    /// Of a rule that [corrects](crate::UpdateRule::CORRECTS) gradients, the same step with another
+    /// use of the gradient.
     fn with_correction(self, correction: Correction) -> Self {
         let _ = correction;
         self
@@ -195,15 +195,15 @@ pub trait Step<T: Float>: Copy + PartialEq + Debug + Send + Sync + 'static {
         let _ = (state, factor);
     }
 
-    /// Of a rule with a state [of the row](OfRow), the term of one gradient in the mean over the
-    /// row.
+    /// Of a rule with a state [of the row](crate::OfRow), the term of one gradient in the mean over
+    /// the row.
     #[inline(always)]
     fn row_term(&self, grad: T) -> T {
         let _ = grad;
         T::zero()
     }
 
-    /// Of a rule with a state [of the row](OfRow), what a gradient does to it, before the
+    /// Of a rule with a state [of the row](crate::OfRow), what a gradient does to it, before the
     /// [updates](Self::update) of the weights, which leave it alone: `mean` is that of the
     /// [terms](Self::row_term).
     #[inline(always)]

@@ -46,7 +46,7 @@ pub fn equal_starts(n_parts: usize) -> impl Iterator<Item = f64> {
 ///
 /// # Errors
 ///
-/// [`FormatError::OutOfMemory`](crate::formats::FormatError::OutOfMemory).
+/// [`FormatError::OutOfMemory`].
 pub fn divide<V: Stored>(
     x: CsrView<'_, V>,
     n_parts: usize,

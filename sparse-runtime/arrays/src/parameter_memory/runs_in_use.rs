@@ -39,7 +39,7 @@ impl Recorder {
     pub const NONE: Recorder = Recorder(0);
 }
 
-/// Rows of one run of [`ROWS_PER_RUN`] that may not be zero.
+/// Rows of one run of `ROWS_PER_RUN` that may not be zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// The number of the run.
@@ -128,7 +128,7 @@ impl RunsInUse {
 
     /// Takes what a record has, as ascending runs, where it has all rows that were written since
     /// they were known. O(runs).
-    pub fn set_recorded(
+    pub(crate) fn set_recorded(
         &mut self,
         recorder: Recorder,
         n_rows: usize,

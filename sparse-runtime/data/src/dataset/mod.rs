@@ -284,7 +284,7 @@ impl<T: Float> Dataset<T> {
     /// two threads together read half as much. The bits of the step are the same. It takes the
     /// memory of the inputs once more, and a pass over them. It pays for some epochs of large
     /// batches, of at least 512 samples, on several threads
-    /// ([`Trainer::parallel`](nnz_train::training::Trainer::parallel)).
+    /// (`Trainer::parallel`).
     ///
     /// Call it last: methods that make other data of these drop the copy. O(nnz) on each thread; at
     /// most 32 of them.

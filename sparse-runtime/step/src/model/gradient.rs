@@ -5,7 +5,7 @@ use crate::model::{Model, ModelError};
 use nnz_arrays::formats::{Dense, RowSparse, RowSparseView};
 use sparse_core::element::Float;
 
-/// The gradient of one parameter, by [`Model::gradient_mut`](super::Model::gradient_mut).
+/// The gradient of one parameter, by [`Model::gradient_mut`].
 #[derive(Debug)]
 pub enum GradientMut<'a, T: Float> {
     /// A dense one.

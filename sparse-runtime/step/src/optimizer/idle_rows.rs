@@ -37,7 +37,7 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         unsafe { self.change_each(row, idle) };
     }
 
-    /// What idle steps do to a row, as a [run](nnz::core::update_rules::IdleMap::run);
+    /// What idle steps do to a row, as a [run](nnz_optim::IdleMap::run);
     /// `otherwise` makes them on a weight that this is not right for.
     ///
     /// # Safety
@@ -118,7 +118,7 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         }
     }
 
-    /// What idle steps do to a row, as a [scalar](nnz::core::update_rules::IdleMap::scalar) map.
+    /// What idle steps do to a row, as a [scalar](nnz_optim::IdleMap::scalar) map.
     ///
     /// # Safety
     ///

@@ -1,7 +1,7 @@
 //! Update rules at work on parameters: states, lazy updates, and the dense, exact and touched-rows
 //! modes.
 //!
-//! A rule states what one step does to one weight ([`nnz::core::update_rules`]); [`Updater`]
+//! A rule states what one step does to one weight ([`nnz_optim`]); [`Updater`]
 //! derives everything else. For a `row_sparse` gradient:
 //!
 //! | mode | rows of the gradient | other rows | a step costs |

@@ -29,7 +29,7 @@ pub(crate) struct Reduction<T: Float> {
     snapshot: Vec<Table<T>>,
 }
 
-/// What a checkpoint says of a [`Reduction`] beside its numbers.
+/// What a checkpoint says of a `Reduction` beside its numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReductionSnapshot {
     has_mean: bool,

@@ -277,7 +277,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// Brings a row up to date: the steps that it missed, in closed form. To be called before the
     /// row is first read in a step; calling it again costs a comparison. Does nothing unless idle
     /// steps change rows and the mode is
-    /// [`LazyUpdate::Exact`](nnz::core::update_rules::LazyUpdate::Exact).
+    /// [`LazyUpdate::Exact`](nnz_optim::LazyUpdate::Exact).
     ///
     /// # Panics
     ///
@@ -448,7 +448,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     }
 
     /// Ends the step for this parameter. In
-    /// [`LazyUpdate::Dense`](nnz::core::update_rules::LazyUpdate::Dense) this updates all rows
+    /// [`LazyUpdate::Dense`](nnz_optim::LazyUpdate::Dense) this updates all rows
     /// that had no gradient, and moves all by norms of the whole parameter under a rule that needs
     /// them, O(rows); otherwise it does nothing.
     #[inline(always)]

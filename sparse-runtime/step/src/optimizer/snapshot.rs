@@ -30,7 +30,7 @@ pub struct Snapshot {
     pub parameters: Vec<RecordSnapshot>,
 }
 
-/// Of the parameters with the same scales: see [`Group`](super::updater::Group).
+/// Of the parameters with the same scales: see `Group`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GroupSnapshot {
     active: bool,
@@ -44,7 +44,7 @@ pub struct GroupSnapshot {
     pub maps: Vec<f64>,
 }
 
-/// Of one parameter: see [`Record`](super::updater::Record).
+/// Of one parameter: see `Record`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecordSnapshot {
     /// The step from which rows count theirs.

@@ -303,7 +303,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         self.records_outputs = records;
     }
 
-    /// The states of a parameter, one a value or [a row](nnz::core::update_rules::OfRow), row
+    /// The states of a parameter, one a value or [a row](nnz_optim::OfRow), row
     /// major. Empty if the rule has none or needed none yet. Up to date after
     /// [`flush`](Self::flush). O(values).
     ///

@@ -28,7 +28,7 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
     }
 
     /// Adds `share` times the gradients of all workers to the mean gradient of a rule that
-    /// [corrects](nnz::core::update_rules::UpdateRule::CORRECTS) gradients; weights stay as they
+    /// [corrects](nnz_optim::UpdateRule::CORRECTS) gradients; weights stay as they
     /// are. Otherwise like [`push`](Self::push).
     ///
     /// # Errors

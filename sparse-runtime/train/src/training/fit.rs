@@ -132,8 +132,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     ///
     /// For callbacks all calls are one run, without calls for its beginning and end. A callback
     /// that stops after a pass ends nothing. A metric that has no value on a piece of data is NaN
-    /// in its report. [`Saga`](nnz::core::update_rules::Saga) computes its mean gradient anew for
-    /// other data, [`Svrg`](nnz::core::update_rules::Svrg) for each piece.
+    /// in its report. [`Saga`](nnz_optim::Saga) computes its mean gradient anew for
+    /// other data, [`Svrg`](nnz_optim::Svrg) for each piece.
     ///
     /// # Errors
     ///

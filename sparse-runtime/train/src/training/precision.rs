@@ -54,7 +54,7 @@ pub(super) struct Checks<'w> {
 }
 
 impl<'w> Checks<'w> {
-    /// `corrects`: the rule [corrects](nnz::core::update_rules::UpdateRule::CORRECTS) gradients,
+    /// `corrects`: the rule [corrects](nnz_optim::UpdateRule::CORRECTS) gradients,
     /// and nothing is checked. `max_norm` is that of gradients together. `warned` says of each
     /// parameter whether there was a warning before.
     pub(super) fn new<M: Model>(

@@ -48,7 +48,7 @@ pub fn for_each_unit(visit: &mut dyn FnMut(&nnz_device::cuda::Unit<'_>)) {
 /// original, for the same trainer.
 ///
 /// A batch is copied there as one block from pinned memory, beside the computation. There are two
-/// blocks. [`fit_epoch`](nnz_train::training::fit_epoch) and the trainer copy the next batch while
+/// blocks. `fit_epoch` and the trainer copy the next batch while
 /// a step computes ([`take_batch`](Model::take_batch)); in your own loop a batch is copied during
 /// the update of the previous step. Each block grows to the largest batch so far: steps allocate
 /// nothing on the GPU once both have seen it. Without enough memory, the step fails with
@@ -76,7 +76,7 @@ pub fn for_each_unit(visit: &mut dyn FnMut(&nnz_device::cuda::Unit<'_>)) {
 /// those of the previous step. If the driver [refuses](Gpu::graphs_refused) graphs, launches are
 /// made one by one, with the same results.
 ///
-/// Table rows that miss steps ([`LazyUpdate::Exact`](nnz::core::update_rules::LazyUpdate::Exact))
+/// Table rows that miss steps ([`LazyUpdate::Exact`](nnz_optim::LazyUpdate::Exact))
 /// wait on the GPU; the rows that a batch names are caught up before a step reads them.
 ///
 /// Parameters and states come back to the host where training costs O(values) anyway: at the end of

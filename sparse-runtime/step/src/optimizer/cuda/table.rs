@@ -30,7 +30,7 @@ pub(super) struct Beside<T: GpuFloat> {
     /// Whose it is; nobody's where it has been taken back.
     pub(super) owner: Option<Owner>,
     /// Block after block, in the order of
-    /// [`StateBlock::values`](nnz::core::update_rules::StateBlock::values); none where no rule
+    /// [`StateBlock::values`](nnz_optim::StateBlock::values); none where no rule
     /// has asked for them.
     pub(super) states: CudaBuffer<T>,
     /// The step that all rows have made, of a rule whose idle steps forget those before.
