@@ -150,10 +150,13 @@ fn batches_are_read_in_their_order() {
     let found = there.outputs()[0].values().to_vec();
     near(&found, there.forward(&batch).unwrap()[0].values(), "outputs");
     let error = there.end_evaluation().unwrap_err();
-    assert!(matches!(error, Error::Model(ModelError::NotBegun { model: "Logistic" })), "{error}");
+    assert!(
+        matches!(error, nnz::model::Error::Model(ModelError::NotBegun { model: "Logistic" })),
+        "{error}"
+    );
     let mut host = there.into_host().unwrap();
     let error = host.begin_evaluation(&batch, true).unwrap_err();
-    assert!(matches!(error, Error::Model(ModelError::NotBegun { .. })), "{error}");
+    assert!(matches!(error, nnz::model::Error::Model(ModelError::NotBegun { .. })), "{error}");
 }
 
 #[test]
@@ -185,7 +188,7 @@ fn what_is_wrong_with_a_batch_is_said_and_nothing_of_it_is_left() {
     let error = score(&mut there, &data, &[], OPTIONS.batch_size).unwrap_err();
     assert!(error.to_string().contains("1000"), "{error}");
     let error = there.end_evaluation().unwrap_err();
-    assert!(matches!(error, Error::Model(ModelError::NotBegun { .. })), "{error}");
+    assert!(matches!(error, nnz::model::Error::Model(ModelError::NotBegun { .. })), "{error}");
     let rated = named::rated(20);
     assert!(score(&mut there, &rated, &[], OPTIONS.batch_size).unwrap().loss.is_finite());
     if is_real() {

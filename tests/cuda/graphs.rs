@@ -162,7 +162,9 @@ fn a_kernel_that_fails_in_a_graph_is_named() {
             assert!(step == 5 || found.is_ok(), "{found:?}");
         }
         let found = there.into_host().map(|_| ()).unwrap_err();
-        let Error::Cuda(CudaError::Kernel { kernels, .. }) = &found else { panic!("{found:?}") };
+        let nnz::model::Error::Cuda(CudaError::Kernel { kernels, .. }) = &found else {
+            panic!("{found:?}")
+        };
         assert!(kernels.contains(&kernel.to_str().unwrap()), "{found:?}");
     }
 }

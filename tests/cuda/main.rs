@@ -336,7 +336,7 @@ fn what_is_wrong_is_said_before_anything_is_computed() {
         let mut large = Logistic::new(dims! { d: 1 << 29 }, Seed(1)).unwrap();
         let error = OnGpu::new(&large, &gpu()).unwrap_err();
         assert!(
-            matches!(error, Error::Cuda(CudaError::OutOfMemory { bytes, .. }) if bytes == 1 << 31),
+            matches!(error, nnz::model::Error::Cuda(CudaError::OutOfMemory { bytes, .. }) if bytes == 1 << 31),
             "{error}"
         );
         // The model is what it was.

@@ -38,7 +38,7 @@ fn a_step_allocates_for_its_largest_batch_and_a_model_survives_what_is_missing()
     step(&mut there, SMALL).unwrap();
     let error = step(&mut there, LARGE).unwrap_err();
     let text = error.to_string();
-    assert!(matches!(error, Error::Cuda(CudaError::OutOfMemory { .. })), "{text}");
+    assert!(matches!(error, nnz::model::Error::Cuda(CudaError::OutOfMemory { .. })), "{text}");
     assert!(text.contains("bytes left on the GPU for `x`, `y` of `Logistic`: "), "{text}");
     // As it was before that step: it goes on, and is saved.
     let before = there.clone().into_host();
@@ -78,7 +78,7 @@ fn a_step_without_memory_for_the_columns_of_its_batch_changes_nothing() {
     let error = there.train_step(&batch, &mut updater).unwrap_err();
     limit_memory(usize::MAX);
     assert!(
-        matches!(error, Error::Cuda(CudaError::OutOfMemory { bytes, .. }) if bytes == entries + 4),
+        matches!(error, nnz::model::Error::Cuda(CudaError::OutOfMemory { bytes, .. }) if bytes == entries + 4),
         "{error}"
     );
     let before = there.clone().into_host().unwrap();

@@ -189,11 +189,11 @@ impl<B: Batches<f32>> Batches<f32> for Logged<'_, B> {
     where
         Self: 'b;
 
-    fn seek(&mut self, position: Position) -> Result<(), Error> {
+    fn seek(&mut self, position: Position) -> nnz::data::Result<()> {
         self.batches.seek(position)
     }
 
-    fn next_batch(&mut self) -> Result<Option<B::Batch<'_>>, Error> {
+    fn next_batch(&mut self) -> nnz::data::Result<Option<B::Batch<'_>>> {
         let Position { batch, .. } = self.batches.position();
         self.log.borrow_mut().push(format!("batch {batch}"));
         if batch == 3 {
@@ -261,8 +261,8 @@ fn a_wait_that_is_missing_is_seen_by_the_emulation() {
         let mut updater = updater(&model);
         for batch_size in [16, ROWS] {
             let options = BatchOptions { batch_size, ..OPTIONS };
-            let mut batches = data.batches(Logistic::INPUTS, &options)?;
-            let batch = batches.next_batch()?.unwrap();
+            let mut batches = data.batches(Logistic::INPUTS, &options).unwrap();
+            let batch = batches.next_batch().unwrap().unwrap();
             leave_out(waits);
             let taken = model.take_batch(&model.bind(&batch)?);
             leave_out(Wait::Nothing);
@@ -298,7 +298,7 @@ fn what_fails_while_steps_go_on_is_named_by_the_next_one_that_waits() {
 
     // Of the loss, which the step waits for.
     let (first, _) = step(Some(c"linear_rows"));
-    let Err(Error::Cuda(CudaError::Kernel { kernels, copies, .. })) = &first else {
+    let Err(nnz::model::Error::Cuda(CudaError::Kernel { kernels, copies, .. })) = &first else {
         panic!("{first:?}")
     };
     assert!(kernels.contains(&"linear_rows"), "{first:?}");
@@ -309,11 +309,15 @@ fn what_fails_while_steps_go_on_is_named_by_the_next_one_that_waits() {
     // Of the update, which nobody waits for before the next step.
     let (first, second) = step(Some(c"update_of_sums"));
     assert!(first.is_ok());
-    let Err(Error::Cuda(CudaError::Kernel { kernels, .. })) = &second else { panic!("{second:?}") };
+    let Err(nnz::model::Error::Cuda(CudaError::Kernel { kernels, .. })) = &second else {
+        panic!("{second:?}")
+    };
     assert!(kernels.contains(&"update_of_sums"), "{second:?}");
 
     let (first, second) = step(Some(c"copy"));
-    let Err(Error::Cuda(CudaError::Kernel { copies, .. })) = &first else { panic!("{first:?}") };
+    let Err(nnz::model::Error::Cuda(CudaError::Kernel { copies, .. })) = &first else {
+        panic!("{first:?}")
+    };
     assert_eq!(**copies, ["x", "y"]);
     assert!(second.is_err());
 
@@ -332,8 +336,11 @@ fn a_step_needs_a_batch_that_was_taken() {
     let mut model = model();
     let mut on_gpu = updater(&model);
     let batch = model.bind(&batch).unwrap();
-    let missing = |found: Result<f64, Error>| {
-        matches!(found, Err(Error::Model(ModelError::NoBatchTaken { model: "Logistic" })))
+    let missing = |found: nnz::model::Result<f64>| {
+        matches!(
+            found,
+            Err(nnz::model::Error::Model(ModelError::NoBatchTaken { model: "Logistic" }))
+        )
     };
     assert!(missing(model.step_on_taken(&mut on_gpu, None, |_| ())));
     model.take_batch(&batch).unwrap();

@@ -226,7 +226,7 @@ fn a_step_that_fails_leaves_rows_as_they_wait() {
             limit_memory(4 * batch.x.nnz());
             let error = there.train_step(&batch, &mut updater).unwrap_err();
             limit_memory(usize::MAX);
-            assert!(matches!(error, Error::Cuda(_)), "{error}");
+            assert!(matches!(error, nnz::model::Error::Cuda(_)), "{error}");
         } else {
             let small = batches.next_batch().unwrap().unwrap();
             there.train_step(&there.bind(&small).unwrap(), &mut updater).unwrap();

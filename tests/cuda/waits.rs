@@ -137,7 +137,9 @@ fn what_fails_in_a_step_that_nobody_waits_for_is_named_with_its_loss() {
             there.begin_step_on_taken(&mut updater, None, |_| ()).unwrap();
         }
         let found = there.late_losses(&mut losses).unwrap_err();
-        let Error::Cuda(CudaError::Kernel { kernels, .. }) = &found else { panic!("{found:?}") };
+        let nnz::model::Error::Cuda(CudaError::Kernel { kernels, .. }) = &found else {
+            panic!("{found:?}")
+        };
         assert!(kernels.contains(&kernel.to_str().unwrap()), "{found:?}");
         assert!(losses.is_empty());
     }

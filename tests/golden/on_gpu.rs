@@ -150,7 +150,7 @@ impl Device for There {
     ) -> Result<(), Failure> {
         // What the trajectory there is compared with.
         visit.visit(new)?;
-        visit.visit(&|| OnGpu::try_new(&new()?, &self.gpu))
+        visit.visit(&|| Ok(OnGpu::try_new(&new()?, &self.gpu)?))
     }
 
     fn most_steps(&self) -> usize {

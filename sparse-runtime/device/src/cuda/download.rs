@@ -44,6 +44,11 @@ impl<T: Stored> Download<T> {
         self.pinned.bytes / size_of::<T>().max(1)
     }
 
+    /// True where there is room for no element.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Asks for a copy of elements, which are those that they will be when all is done that was
     /// asked for so far, to a place and those after it. What was copied there before is lost.
     ///

@@ -16,7 +16,7 @@
 //! others.
 //!
 //! ```
-//! use sparse_core::storage::Storage;
+//! use nnz::core::storage::Storage;
 //! use nnz::core::update_rules::Sgd;
 //! use nnz::optimizer::{ParameterSpec, Updater};
 //!
@@ -106,7 +106,7 @@ pub use updater::Updater;
 /// `with_rows!(R, T; updater, weights, |rows| …)` for an array of them.
 ///
 /// ```
-/// use sparse_core::{storage::Storage, update_rules::Sgd};
+/// use nnz::core::{storage::Storage, update_rules::Sgd};
 /// use nnz::optimizer::{ParameterSpec, Updater};
 /// use nnz::table::Table;
 ///

@@ -18,7 +18,7 @@
 //! continues with these. The order of additions thus follows from the leaves alone.
 //!
 //! ```
-//! use sparse_core::storage::Storage;
+//! use nnz::core::storage::Storage;
 //! use nnz::core::update_rules::Sgd;
 //! use nnz::formats::RowSparse;
 //! use nnz::optimizer::ParameterSpec;

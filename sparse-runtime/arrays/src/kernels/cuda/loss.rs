@@ -58,7 +58,7 @@ impl LossFunction {
     /// that is no sum over the scores.
     ///
     /// ```
-    /// use sparse_core::{ir::Attributes, operators::find};
+    /// use nnz::core::{ir::Attributes, operators::find};
     /// use nnz::kernels::cuda::LossFunction;
     /// let of = |name| LossFunction::new(find(name)?, &Attributes::default());
     /// assert!(of("logistic").is_some() && of("logistic_gradient").is_some());

@@ -12,8 +12,8 @@ const MOST_NUMBERS: usize = 4;
 /// closure.
 ///
 /// ```
-/// use sparse_core::ir::Attributes;
-/// use sparse_core::operators::find;
+/// use nnz::core::ir::Attributes;
+/// use nnz::core::operators::find;
 /// use nnz::kernels::cuda::ScalarFunction;
 /// let of = |name| ScalarFunction::new(find(name)?, &Attributes::default());
 /// assert!(of("tanh").is_some() && of("multiply").is_some());
