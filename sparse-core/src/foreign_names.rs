@@ -378,7 +378,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn names_are_no_operators_of_ours_and_stand_once() {
+    fn l7_names_are_no_operators_of_ours_and_stand_once() {
         let mut seen = BTreeSet::new();
         for (name, _) in FOREIGN_NAMES {
             assert!(crate::operators::find(name).is_none(), "`{name}` is an operator");

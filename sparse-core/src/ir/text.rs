@@ -344,7 +344,7 @@ update c = c
     }
 
     #[test]
-    fn constants_of_rust_and_extents_survive_a_round_trip_by_their_names() {
+    fn l8_constants_of_rust_and_extents_survive_a_round_trip_by_their_names() {
         let text = "model M f32\nx = input dense f32 [n, FIELDS]\ny = label dense f32 [n, FIELDS]\n\
                     r = reshape(x, shape = [0, FIELDS, crate::K, _])\nt = topk(x, k = {K + 1})\n\
                     l = huber(x, y, delta = {2.0 * crate::DELTA})\n%6 = number 1 / sqrt(n)\n\

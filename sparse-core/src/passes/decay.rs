@@ -102,7 +102,7 @@ mod tests {
     const BIAS: &str = "dense f32 [1]";
 
     #[test]
-    fn factors_of_a_product_decay_whatever_their_storage_and_shape() {
+    fn n5_factors_of_a_product_decay_whatever_their_storage_and_shape() {
         for (weight, lines) in [
             ("row_sparse f32 [9, 1]", "s = dot(x, a)"),
             ("dense f32 [9, 1]", "s = dot(x, a)"),
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_of_lookups_and_bags_decay_and_so_does_what_a_csr_is_multiplied_with() {
+    fn n5_tables_of_lookups_and_bags_decay_and_so_does_what_a_csr_is_multiplied_with() {
         for (weight, lines) in [
             ("row_sparse f32 [9, 1]", "s = embedding(ids, a)"),
             ("dense f32 [9, 1]", "s = take(a, ids)"),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn operands_of_broadcasting_do_not_decay() {
+    fn n5_operands_of_broadcasting_do_not_decay() {
         for shape in ["", "1", "1, 1"] {
             let bias = format!("dense f32 [{shape}]");
             let lines = "t = dot(x, a)\nu = multiply(t, c)\ns = add(u, b)";
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_of_a_weight_are_weights_but_its_norm_and_scale_are_none() {
+    fn n5_functions_of_a_weight_are_weights_but_its_norm_and_scale_are_none() {
         for lines in ["t = relu(a)\ns = dot(x, t)", "t = square(a)\ns = embedding(ids, t)"] {
             assert_eq!(decays_of(["row_sparse f32 [9, 1]"], lines), [true], "{lines}");
         }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_declaration_overrules_the_use_and_leaves_the_fingerprint() {
+    fn n5_a_declaration_overrules_the_use_and_leaves_the_fingerprint() {
         let lines = "t = dot(x, a)\ns = add(t, b)";
         let (weight, bias) = ("dense f32 [9, 1]", "dense f32 [1]");
         assert_eq!(decays_of([weight, bias], lines), [true, false]);

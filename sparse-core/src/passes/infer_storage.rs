@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_are_kept_where_constants_of_rust_say_so() {
+    fn l8_zeros_are_kept_where_constants_of_rust_say_so() {
         for (call, stored, conditions) in [
             ("y = clip(x, lower = LOW, upper = 2)", "csr", &["min(max(0, LOW), 2) == 0"][..]),
             ("y = clip(x, lower = LOW, upper = HIGH)", "csr", &["min(max(0, LOW), HIGH) == 0"]),

@@ -44,7 +44,7 @@ s = dot(x, w)
 ";
 
     #[test]
-    fn the_score_of_a_link_is_stored_and_kept() {
+    fn n4_the_score_of_a_link_is_stored_and_kept() {
         let scores = [
             ("l = logistic(s, y)\nloss l\np = sigmoid(s)\noutput p = p", "s"),
             // On the way to the output alone: else one loop without it.

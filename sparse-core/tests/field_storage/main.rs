@@ -31,7 +31,7 @@ fn dense_batches(compiled: &Compiled) -> Vec<String> {
 }
 
 #[test]
-fn gradients_of_computed_csr_values_live_at_their_patterns() {
+fn s_gradients_of_computed_csr_values_live_at_their_patterns() {
     let mut found = Vec::new();
     for made in COMPUTED {
         for continued in CONTINUED {
@@ -46,7 +46,7 @@ fn gradients_of_computed_csr_values_live_at_their_patterns() {
 }
 
 #[test]
-fn functions_of_a_table_are_computed_for_the_rows_of_a_batch() {
+fn s_functions_of_a_table_are_computed_for_the_rows_of_a_batch() {
     for (lines, parameters) in BY_ROWS {
         let compiled = compiled(&format!(
             "{DATA}w = param row_sparse f32 [d, 1] \"Ones\"\n{lines}\nl = squared_error(p, y)"
@@ -66,7 +66,7 @@ fn functions_of_a_table_are_computed_for_the_rows_of_a_batch() {
 /// What moves rows does not commute with reading some: the table is read as a whole, and the plan
 /// says so.
 #[test]
-fn tables_whose_rows_are_moved_are_read_as_a_whole() {
+fn s_tables_whose_rows_are_moved_are_read_as_a_whole() {
     for lines in [
         "v = param row_sparse f32 [40, 1] \"Ones\"\nu = concat(w, v)\np = embedding(i, u)",
         "u = slice_axis(w, axis = 0, begin = 1)\np = embedding(i, u)",
@@ -83,7 +83,7 @@ fn tables_whose_rows_are_moved_are_read_as_a_whole() {
 }
 
 #[test]
-fn no_gradient_is_denser_than_its_value() {
+fn s_no_gradient_is_denser_than_its_value() {
     let made = COMPUTED[0];
     let mut found = Vec::new();
     for continued in CONTINUED.into_iter().chain(OTHERS) {
@@ -97,7 +97,7 @@ fn no_gradient_is_denser_than_its_value() {
 }
 
 #[test]
-fn gradients_of_computed_rows_have_these_rows() {
+fn s_gradients_of_computed_rows_have_these_rows() {
     let mut found = Vec::new();
     for made in COMPUTED_ROWS {
         for continued in CONTINUED_ROWS {
@@ -115,7 +115,7 @@ fn gradients_of_computed_rows_have_these_rows() {
 const IDS: &str = "i = input dense u32 [n]\n";
 
 #[test]
-fn models_of_all_sorts_make_no_array_of_every_column_or_row() {
+fn s_models_of_all_sorts_make_no_array_of_every_column_or_row() {
     let mut found = Vec::new();
     for lines in MODELS {
         let text = format!("model M f32\n{DATA}{IDS}{lines}\nloss l\n");
@@ -137,7 +137,7 @@ fn models_of_all_sorts_make_no_array_of_every_column_or_row() {
 }
 
 #[test]
-fn operators_that_need_every_column_or_row_are_refused() {
+fn s_operators_that_need_every_column_or_row_are_refused() {
     for (lines, code, name) in REFUSED {
         let text = format!("model M f32\n{DATA}{IDS}{lines}\nloss l\n");
         let compiled = compile(parse(&text).unwrap());
@@ -154,7 +154,7 @@ fn operators_that_need_every_column_or_row_are_refused() {
 
 /// What a gradient would make is a warning, or nothing, where the model allows it.
 #[test]
-fn a_fallback_allows_arrays_of_every_column_or_row() {
+fn s_a_fallback_allows_arrays_of_every_column_or_row() {
     let of_gradients = REFUSED.iter().filter(|(lines, ..)| lines.contains("pick"));
     for (lines, ..) in of_gradients {
         for (fallback, n_told) in [("warn", 1), ("allow", 0)] {

@@ -28,7 +28,7 @@ fn same(lines: &str, literal: &str) {
 }
 
 #[test]
-fn attributes_take_constants_of_the_model_as_if_their_values_stood_there() {
+fn l8_attributes_take_constants_of_the_model_as_if_their_values_stood_there() {
     for (constants, lines, literal) in [
         (
             "const FIELDS: usize = 2;",
@@ -64,7 +64,7 @@ fn attributes_take_constants_of_the_model_as_if_their_values_stood_there() {
 }
 
 #[test]
-fn constants_of_rust_are_written_where_the_kernel_takes_the_number() {
+fn l8_constants_of_rust_are_written_where_the_kernel_takes_the_number() {
     let emitted = text(
         "model M { const DELTA: f32; const FIELDS; input p: dense[n, 1]; label y: dense[n, 1]; input z: dense[n, 8];
            param w: dense[8, 1] = Zeros;
@@ -86,7 +86,7 @@ fn constants_of_rust_are_written_where_the_kernel_takes_the_number() {
 }
 
 #[test]
-fn a_constant_of_rust_that_decides_the_storage_is_assumed_to_keep_zeros() {
+fn l8_a_constant_of_rust_that_decides_the_storage_is_assumed_to_keep_zeros() {
     let emitted = text(&model("output a: csr[n, d] = clip(x, lower = crate::LOW, upper = 1.0);"));
     let needed = "[NNZ0212] `clip` keeps `csr` only where it is 0 at 0, which is so where `min(max(0, crate::LOW), 1) == 0`; \
                   write `clip(dense(x), lower = crate::LOW, upper = 1)` to accept the cost";
@@ -98,7 +98,7 @@ fn a_constant_of_rust_that_decides_the_storage_is_assumed_to_keep_zeros() {
 }
 
 #[test]
-fn dimensions_are_numbers_in_expressions() {
+fn l8_dimensions_are_numbers_in_expressions() {
     let emitted = text(
         "model M { input x: csr[n, d]; label y: dense[n, 1]; param w: row_sparse[d, 1] = Zeros; const K;
            let p = dot(x, w) * (1.0 / (d as f64).sqrt()) / n as f32;
@@ -116,7 +116,7 @@ fn dimensions_are_numbers_in_expressions() {
 }
 
 #[test]
-fn blocks_are_given_constants_and_name_those_of_rust_by_paths() {
+fn l8_blocks_are_given_constants_and_name_those_of_rust_by_paths() {
     let blocks =
         "block robust(p, y, delta, k = 1) { huber(topk(p, k = k + 1), y, delta = delta * 2.0) }
                   block own(p) { p * crate::SCALE }";
@@ -152,7 +152,7 @@ fn only(said: &[Diagnostic]) -> (String, String) {
 }
 
 #[test]
-fn an_attribute_that_is_no_constant_says_what_to_write() {
+fn l8_an_attribute_that_is_no_constant_says_what_to_write() {
     for (lines, message, help) in [
         (
             "output a = huber(z, z, delta = DELTA);",
@@ -243,7 +243,7 @@ fn an_attribute_that_is_no_constant_says_what_to_write() {
 }
 
 #[test]
-fn a_part_in_brackets_is_one_mistake_with_the_call_that_takes_it() {
+fn l8_a_part_in_brackets_is_one_mistake_with_the_call_that_takes_it() {
     for (part, call) in [
         ("z[0, :]", "slice(z, begin = [0, _], end = [1, _])"),
         ("z[:, 0]", "slice(z, begin = [_, 0], end = [_, 1])"),

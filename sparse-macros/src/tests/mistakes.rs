@@ -386,7 +386,7 @@ const VALUES: [(&str, &str); 20] = [
 ];
 
 #[test]
-fn foreign_names_are_told_and_what_is_proposed_compiles() {
+fn l7_foreign_names_are_told_and_what_is_proposed_compiles() {
     let blocks = "block linear(x, w, b = 0.0) { dot(x, w) + b }
         block factorization_machine(x, w, v, b = 0.0) { linear(x, w, b) + pairwise_interaction(x, v) }";
     let mut wrong = Vec::new();
@@ -425,7 +425,7 @@ fn foreign_names_are_told_and_what_is_proposed_compiles() {
 }
 
 #[test]
-fn weights_of_samples_belong_to_the_loss() {
+fn l1_weights_of_samples_belong_to_the_loss() {
     for (loss, text) in [
         ("squared_error(dot(z, w), y) * weight", "[NNZ0404]"),
         ("weight * squared_error(dot(z, w), y)", "[NNZ0404]"),
@@ -449,7 +449,7 @@ fn weights_of_samples_belong_to_the_loss() {
 }
 
 #[test]
-fn no_gradient_reaches_a_label_through_stop_gradient() {
+fn l5_no_gradient_reaches_a_label_through_stop_gradient() {
     for target in
         ["reward + 0.9 * stop_gradient(next)", "stop_gradient(reward + next)", "sign(next)"]
     {
@@ -467,7 +467,7 @@ fn no_gradient_reaches_a_label_through_stop_gradient() {
 }
 
 #[test]
-fn mistakes_of_somebody_new_are_told_with_the_text_to_write() {
+fn l8_mistakes_of_somebody_new_are_told_with_the_text_to_write() {
     for (lines, text, expected) in [
         (
             "param w: row_sparse[d, 1] = Zeros; output y = dot(w, x);",

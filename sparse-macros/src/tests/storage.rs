@@ -39,7 +39,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn no_model_of_examples_and_tests_has_a_gradient_denser_than_its_value() {
+fn s_no_model_of_examples_and_tests_has_a_gradient_denser_than_its_value() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut sources = Vec::new();
     for folder in ["examples", "tests", "benches/ratios/src"] {

@@ -271,7 +271,7 @@ fn the_pass_is_idempotent_and_deterministic() {
 
 /// Products are taken where a literal would be, so that steps stay one loop.
 #[test]
-fn a_factor_that_is_known_later_is_moved_as_a_number_is() {
+fn l8_a_factor_that_is_known_later_is_moved_as_a_number_is() {
     let of_extent = "k = number 1 / sqrt(d)\nu = multiply(x, k)\no = dot(u, w)";
     let (found, applied) = computed(of_extent);
     let is_moved = |product: &str, scaled: &str| {

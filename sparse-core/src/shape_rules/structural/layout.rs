@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn extents_may_be_constants_of_rust() {
+    fn l8_extents_may_be_constants_of_rust() {
         let named = |name: &str| Some(Entry::named(name));
         let whole = |integer| Some(Entry::Integer(integer));
         let list = |entries: &[Option<Entry>]| {

@@ -81,11 +81,13 @@ impl<T: Stored> Run for CudaSlice<'_, T> {
 
 /// A text of several files, one after the other, by their paths from the sources of this crate.
 macro_rules! text_of {
-    ($($file:literal),+) => {
-        concat!($(
-            "#line 1 \"", $file, "\"\n",
-            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/", $file)), "\n"
-        ),+)
-    };
+    ($($file:literal),+) => {{
+        static TEXT: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
+            nnz_device::cuda::text_of_files(&[
+                $(($file, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/", $file)))),+
+            ])
+        });
+        TEXT.as_str()
+    }};
 }
 pub(crate) use text_of;
