@@ -101,10 +101,11 @@ pub struct ParameterInfo {
     pub gradient: Option<Storage>,
     /// Its declared shape.
     pub shape: &'static [Extent],
-    /// The table rows that a step reads of it. [`Model::rows_read`] has those of a batch.
+    /// The table rows that a step reads of it.
+    /// [`Model::rows_read`](super::Model::rows_read) has those of a batch.
     pub reads: RowSet,
-    /// The table rows that its gradient stores; none for a frozen one. [`Model::rows_written`] has
-    /// those of a batch.
+    /// The table rows that its gradient stores; none for a frozen one.
+    /// [`Model::rows_written`](super::Model::rows_written) has those of a batch.
     pub writes: RowSet,
     /// Whether weight decay and L1 shrink it: true for a factor of a product, a table of a lookup
     /// or a bag, and anything multiplied with a csr; false for a parameter that is only added, or
