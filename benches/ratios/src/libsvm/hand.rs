@@ -181,6 +181,11 @@ mod vectors {
     use super::{POWERS_OF_TEN, Rows, read};
     use std::arch::x86_64::*;
 
+    /// All lines of a text.
+    ///
+    /// # Safety
+    ///
+    /// The processor has these instructions.
     #[target_feature(enable = "avx2,bmi1,bmi2")]
     pub unsafe fn parse(text: &[u8]) -> Option<Rows> {
         read(text, |text, at| {
@@ -212,6 +217,10 @@ mod vectors {
     };
 
     /// As [`entry`](super::entry), of a decimal number behind at least 16 bytes.
+    ///
+    /// # Safety
+    ///
+    /// The processor has these instructions, and at least 16 bytes are before `at`.
     #[target_feature(enable = "avx2,bmi1,bmi2")]
     #[inline]
     unsafe fn decimal(text: &[u8], at: usize) -> Option<(u64, f32, usize)> {

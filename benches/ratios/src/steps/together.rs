@@ -97,6 +97,11 @@ mod sixteen {
         }
     }
 
+    /// Blocks of four numbers.
+    ///
+    /// # Safety
+    ///
+    /// The processor has these instructions, and a block lies at each address.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     unsafe fn fours(at: &[*mut f32; 16]) -> [__m512; 4] {
@@ -109,6 +114,11 @@ mod sixteen {
         }))
     }
 
+    /// Writes what [`fours`] reads.
+    ///
+    /// # Safety
+    ///
+    /// The processor has these instructions, and a block lies at each address.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     unsafe fn put_fours(at: &[*mut f32; 16], vectors: [__m512; 4]) {
@@ -137,6 +147,11 @@ mod sixteen {
         ]
     }
 
+    /// Blocks of two numbers.
+    ///
+    /// # Safety
+    ///
+    /// The processor has these instructions, and a block lies at each address.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     unsafe fn pairs(at: &[*mut f32; 16]) -> [__m512; 4] {
@@ -153,6 +168,11 @@ mod sixteen {
         [first, second, second, second]
     }
 
+    /// Writes what [`pairs`] reads.
+    ///
+    /// # Safety
+    ///
+    /// The processor has these instructions, and a block lies at each address.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     unsafe fn put_pairs(at: &[*mut f32; 16], [first, second, ..]: [__m512; 4]) {

@@ -34,6 +34,11 @@ pub fn of_rows(out: &mut Found, x: Arrays<'_>, rows: &[usize], rhs: &[Sixteen]) 
     product(out, x, rows, rhs);
 }
 
+/// With AVX-512.
+///
+/// # Safety
+///
+/// The processor has these instructions, and columns are below the rows of `rhs`.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,bmi1,bmi2,popcnt")]
 unsafe fn with_avx512(out: &mut Found, x: Arrays<'_>, rows: &[usize], rhs: &[Sixteen]) {

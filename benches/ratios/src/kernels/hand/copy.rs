@@ -59,6 +59,10 @@ mod avx512 {
     use std::arch::x86_64::*;
 
     /// 64 elements at a time: most are all zero.
+    ///
+    /// # Safety
+    ///
+    /// The processor has these instructions.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,bmi1,bmi2,popcnt")]
     pub unsafe fn row(out: &mut Matrix, row: &[f32]) {
         let zero = _mm512_setzero_ps();

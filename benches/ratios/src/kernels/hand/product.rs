@@ -46,6 +46,10 @@ mod avx512 {
     const SINGLES_AHEAD: usize = 1024;
 
     /// One column: eight sums, gathered, which is as fast as sixteen and leaves less over.
+    ///
+    /// # Safety
+    ///
+    /// The processor has these instructions, and columns are below the rows of `rhs`.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,bmi1,bmi2,popcnt")]
     pub unsafe fn single(out: &mut [f32], x: Arrays<'_>, rhs: &[f32]) {
         let rhs = rhs.as_ptr();
@@ -77,6 +81,10 @@ mod avx512 {
 
     /// Sixteen columns times `N`, held in registers in `WAYS` sums that take turns; rows are asked
     /// for `AHEAD` entries ahead.
+    ///
+    /// # Safety
+    ///
+    /// The processor has these instructions, and columns are below the rows of `rhs`.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,bmi1,bmi2,popcnt")]
     pub unsafe fn wide<const N: usize, const WAYS: usize, const AHEAD: usize>(
         out: &mut [f32],

@@ -80,6 +80,10 @@ mod avx512 {
     use std::arch::x86_64::*;
 
     /// One column: eight terms at a time, each of which is then added to its sum.
+    ///
+    /// # Safety
+    ///
+    /// The processor has these instructions, and columns are below the rows of `rhs`.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,bmi1,bmi2,popcnt")]
     pub unsafe fn single(out: &mut Rows, x: Arrays<'_>, rhs: &[f32]) {
         for (row, &y) in rhs.iter().enumerate() {
@@ -134,6 +138,10 @@ mod avx512 {
     }
 
     /// Sixteen columns: a row of the result is a line of the cache, asked for ahead.
+    ///
+    /// # Safety
+    ///
+    /// The processor has these instructions, and columns are below the rows of `rhs`.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,bmi1,bmi2,popcnt")]
     pub unsafe fn sixteen(out: &mut Rows, x: Arrays<'_>, rhs: &[f32]) {
         const AHEAD: usize = 192;
