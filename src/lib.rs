@@ -37,6 +37,7 @@ pub mod prelude {
 pub mod __private {
     pub use crate::Result as OuterResult;
     pub use crate::device::Cpu;
+    pub use crate::engine;
     pub use crate::formats::{
         Csr, CsrView, Dense, DenseView, IdsView, RowSparse, RowSparseView, Shape,
     };
@@ -44,7 +45,6 @@ pub mod __private {
     pub use crate::initializer::{Initializer, Seed, Stream};
     pub use crate::interaction;
     pub use crate::kernels::{self, Context, Kernels, Parallel, ScalarFunctions};
-    pub use crate::layers;
     pub use crate::linear;
     pub use crate::lookups;
     pub use crate::macro_support::{

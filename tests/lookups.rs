@@ -315,10 +315,7 @@ fn the_plan_says_what_is_one_loop() {
     assert!(Means::PLAN.is_fused() && FixedMeans::PLAN.is_fused());
     for plan in [Layered::PLAN, Stopped::PLAN, Pretrained::PLAN] {
         let plan = plan.to_string();
-        assert!(
-            plan.contains("one loop over the rows of the batch, through dense layers"),
-            "{plan}"
-        );
+        assert!(plan.contains("one loop over the samples, each of which reads"), "{plan}");
     }
     const { assert!(Layered::TRAINS_ROWS && Stopped::TRAINS_ROWS && Pretrained::TRAINS_ROWS) };
     assert!(!FactorsUnfused::PLAN.is_fused());

@@ -41,6 +41,7 @@ mod moving;
 mod names;
 mod plan;
 mod predictor;
+mod row_programs;
 mod rows;
 mod scattered;
 mod shared_tables;

@@ -293,15 +293,12 @@ fn the_plan_names_the_gradients() {
     let plan = words(WideDeep::PLAN.to_string());
     let names = "the gradients of w, sums, means, weighted and users";
     assert!(plan.contains(&format!("{names} are scattered into the update")), "{plan}");
-    assert!(
-        plan.contains("step: one loop over the rows of the batch, through dense layers;"),
-        "{plan}"
-    );
+    assert!(plan.contains("step: one loop over the samples, each of which reads"), "{plan}");
     let large = words(Large::PLAN.to_string());
-    assert!(large.contains("marked *; a step of one row is one loop"), "{large}");
+    assert!(large.contains("marked *; a step of one sample is one loop"), "{large}");
     for plan in [LargeByConstant::PLAN, SmallByConstant::PLAN] {
         let plan = words(plan.to_string());
-        assert!(plan.contains("where the dense parameters have at most 4096 elements"), "{plan}");
+        assert!(plan.contains("if the dense parameters have at most 4096 elements"), "{plan}");
     }
     let shared = words(Shared::PLAN.to_string());
     assert!(shared.contains("the gradients of w and v are scattered"), "{shared}");

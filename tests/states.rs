@@ -280,9 +280,10 @@ fn l3_evaluations_in_sequence_are_those_of_a_copy() {
         let mut model = Recurrent::new(dims! { sessions: 3, d: 2 }, Seed(4)).unwrap();
         let trainer = || Trainer::new(rule()).batch_size(3).epochs(3).progress(Progress::Silent);
         let train = InSequence(&train);
-        let report = match in_sequence {
-            true => trainer().evaluation(&InSequence(&test)).fit(&mut model, &train),
-            false => trainer().evaluation(&test).fit(&mut model, &train),
+        let report = if in_sequence {
+            trainer().evaluation(&InSequence(&test)).fit(&mut model, &train)
+        } else {
+            trainer().evaluation(&test).fit(&mut model, &train)
         };
         let losses: Vec<f64> = report
             .unwrap()

@@ -409,12 +409,11 @@ impl Lines<'_> {
 
     fn memory(&self, read: impl FnOnce() -> Result<Dataset, ReadError>) -> Result<AnyDataset> {
         // Ids that are known from elsewhere are not kept.
-        let data = match self.reading.cache && self.known.ids.is_none() {
-            true => {
-                let way = self.reading.way(self.known);
-                Dataset::cached(beside(self.path, "cache"), [self.path], &way, read)?
-            }
-            false => read()?,
+        let data = if self.reading.cache && self.known.ids.is_none() {
+            let way = self.reading.way(self.known);
+            Dataset::cached(beside(self.path, "cache"), [self.path], &way, read)?
+        } else {
+            read()?
         };
         if let Some(report) =
             data.report().filter(|report| report.n_skipped > 0 || report.cache_error.is_some())
@@ -435,9 +434,10 @@ impl Lines<'_> {
             .parallel(self.reading.parallel())
             .on_error(self.reading.on_error());
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let stream = match self.reading.cache {
-            true => stream.cache_in(folder.unwrap_or(Path::new("."))),
-            false => stream,
+        let stream = if self.reading.cache {
+            stream.cache_in(folder.unwrap_or(Path::new(".")))
+        } else {
+            stream
         };
         let stream = match self.known.classes.clone() {
             _ if self.find_classes => stream.find_classes(),

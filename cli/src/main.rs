@@ -24,7 +24,7 @@ mod train;
 use clap::{ArgMatches, Command};
 use std::process::ExitCode;
 
-/// An error of a program: of the library, of the thread pool, or in words.
+/// An error of a program: of the library, or in words.
 type Failure = Box<dyn std::error::Error>;
 
 /// A subcommand.

@@ -11,7 +11,7 @@ pub use nnz_arrays::{
 };
 pub use nnz_data as data;
 pub use nnz_step::{
-    dims, gather, interaction, layers, linear, lookups, macro_support, model, optimizer, scatter,
+    dims, engine, gather, interaction, linear, lookups, macro_support, model, optimizer, scatter,
     with_rows,
 };
 pub use nnz_train::{Error, Result, error, metric, predictor, schedule, store, training};

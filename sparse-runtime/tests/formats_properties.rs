@@ -263,10 +263,7 @@ proptest! {
         prop_assert_eq!(kept.retain(&ids).unwrap(), kept.clone());
         let (before, after) = (x.to_dense().unwrap(), kept.to_dense().unwrap());
         for row in 0..x.shape().n_rows() {
-            let expected = match ids.contains(&(row as u64)) {
-                true => before.row(row).unwrap().to_vec(),
-                false => vec![0.0; x.shape().row_size()],
-            };
+            let expected = if ids.contains(&(row as u64)) { before.row(row).unwrap().to_vec() } else { vec![0.0; x.shape().row_size()] };
             prop_assert_eq!(after.row(row), Some(&expected[..]));
         }
         // A table stores all rows.

@@ -51,9 +51,12 @@ fn run<M: Model<Element = f32>>(host: &M, data: &Dataset, one_by_one: bool) -> R
         BatchOptions { batch_size: BATCH, order: Order::Sequential, ..BatchOptions::default() };
     let mut batches = data.batches(M::INPUTS, &options).unwrap();
     let (mut losses, mut launches) = (Vec::new(), Vec::new());
-    let counts = || match is_real() {
-        true => [0; 3],
-        false => [Count::Launches, Count::GraphLaunches, Count::GraphChanges].map(count),
+    let counts = || {
+        if is_real() {
+            [0; 3]
+        } else {
+            [Count::Launches, Count::GraphLaunches, Count::GraphChanges].map(count)
+        }
     };
     for epoch in 0..2 {
         batches.start_epoch(epoch).unwrap();

@@ -206,9 +206,10 @@ fn steps() {
         "steps on batches of 40 entries a row, copied from the host before each step, or ahead, during the one before it, and then what must be read and \
          written, of what a copy does in the time; with `Off` a kernel for each value of the plan"
     );
-    let sizes: &[_] = match is_real() {
-        true => &[(8192, 1 << 24), (65536, 1 << 24), (65536, 1 << 28)],
-        false => &[(64, 256)],
+    let sizes: &[_] = if is_real() {
+        &[(8192, 1 << 24), (65536, 1 << 24), (65536, 1 << 28)]
+    } else {
+        &[(64, 256)]
     };
     let copy = speed_of_a_copy(&gpu());
     for &(batch_size, n_cols) in sizes {

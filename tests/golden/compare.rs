@@ -54,9 +54,10 @@ impl Tolerance {
                 return Err(format!("{what}: element {at} is {found}, expected {expected}"));
             }
         }
-        match count == expected.len() {
-            true => Ok(()),
-            false => Err(format!("{what}: {count} elements, expected {}", expected.len())),
+        if count == expected.len() {
+            Ok(())
+        } else {
+            Err(format!("{what}: {count} elements, expected {}", expected.len()))
         }
     }
 

@@ -38,9 +38,10 @@ impl Compilation {
         let strict = compile(graph(build, Fallback::Deny));
         let free = compile(graph(build, Fallback::Allow));
         let Some(refusal) = first(&strict) else {
-            return match conversions(&free) == conversions(&strict) {
-                true => Ok(Compilation::Accepted(strict)),
-                false => Err("accepted as it stands, and converted where that is allowed".into()),
+            return if conversions(&free) == conversions(&strict) {
+                Ok(Compilation::Accepted(strict))
+            } else {
+                Err("accepted as it stands, and converted where that is allowed".into())
             };
         };
         is_refusal(&refusal)?;

@@ -183,9 +183,10 @@ pub(crate) fn names(error: &FormatError, broken: &[Vec<i64>]) -> Result<(), Stri
         .split(|c: char| !c.is_ascii_digit() && c != '-')
         .filter_map(|word| word.parse().ok())
         .collect();
-    match broken.iter().any(|numbers| numbers.iter().all(|number| found.contains(number))) {
-        true => Ok(()),
-        false => Err(format!("`{message}` names none of {broken:?}")),
+    if broken.iter().any(|numbers| numbers.iter().all(|number| found.contains(number))) {
+        Ok(())
+    } else {
+        Err(format!("`{message}` names none of {broken:?}"))
     }
 }
 

@@ -233,8 +233,9 @@ fn compare(found: &[Found], expected: &[Value], padding: bool) -> Result<(), Str
 
 fn same_labels(found: &Dense, expected: &Tensor) -> Result<(), String> {
     let Array::Dense(expected) = expected.array()? else { return Err("sparse labels".into()) };
-    match *found == expected {
-        true => Ok(()),
-        false => Err(format!("labels {:?}, expected {:?}", found.values(), expected.values())),
+    if *found == expected {
+        Ok(())
+    } else {
+        Err(format!("labels {:?}, expected {:?}", found.values(), expected.values()))
     }
 }

@@ -70,9 +70,10 @@ impl<'a> Recorded<'a> {
     /// What is recorded of each epoch.
     pub(crate) fn history(&self) -> Result<&'a [Value], String> {
         let history = self.case["history"].as_array().ok_or("no history")?;
-        match self.case["epochs"] == history.len() {
-            true => Ok(history),
-            false => Err(format!("{} epochs are recorded", history.len())),
+        if self.case["epochs"] == history.len() {
+            Ok(history)
+        } else {
+            Err(format!("{} epochs are recorded", history.len()))
         }
     }
 

@@ -112,9 +112,10 @@ fn run_operator(
 
 /// A refusal is a diagnostic of the catalogue, and not a bug of the compiler.
 pub(crate) fn is_refusal(message: &str) -> Result<(), String> {
-    match message.contains("[NNZ0") && !message.contains("[NNZ09") {
-        true => Ok(()),
-        false => Err(message.to_owned()),
+    if message.contains("[NNZ0") && !message.contains("[NNZ09") {
+        Ok(())
+    } else {
+        Err(message.to_owned())
     }
 }
 

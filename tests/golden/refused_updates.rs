@@ -22,10 +22,8 @@ pub(crate) fn run(case: &Value) -> Result<Vec<Deviation>, String> {
     let weight = Tensor::read(&case["weight"])?;
     let lazy = case["hyper"]["lazy_update"] == true;
     let expected = textbook(case, lazy, &weight, &gradients)?;
-    let modes: &[LazyUpdate] = match lazy {
-        true => &[LazyUpdate::Touched],
-        false => &[LazyUpdate::Dense, LazyUpdate::Exact],
-    };
+    let modes: &[LazyUpdate] =
+        if lazy { &[LazyUpdate::Touched] } else { &[LazyUpdate::Dense, LazyUpdate::Exact] };
     for &mode in modes {
         let run = Run { case, mode, weight: &weight, gradients: &gradients };
         let found = with_rule(optimizer, run).map_err(|error| error.to_string())??;

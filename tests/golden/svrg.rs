@@ -155,9 +155,10 @@ impl<'a, R: UpdateRule> Run<'a, R> {
             return Err("the data is sparse".into());
         };
         let builder = Dataset::builder();
-        let builder = match sparse {
-            true => builder.input("x", x.to_csr().map_err(text)?),
-            false => builder.input("x", x),
+        let builder = if sparse {
+            builder.input("x", x.to_csr().map_err(text)?)
+        } else {
+            builder.input("x", x)
         };
         builder.label("y", y).build().map_err(text)
     }

@@ -155,17 +155,14 @@ macro_rules! both_ways {
             let mut batches = data.batches($model::INPUTS, &options).unwrap();
             let mut losses = Vec::new();
             for epoch in 0..2 {
-                let totals = match looks {
-                    true => {
-                        let mut hook = Looking(0);
-                        let totals =
-                            fit_epoch(&mut model, &mut updater, &mut batches, epoch, &mut hook);
-                        assert_eq!(hook.0, data.n_rows() as u64);
-                        totals.unwrap()
-                    }
-                    false => {
-                        fit_epoch(&mut model, &mut updater, &mut batches, epoch, &mut ()).unwrap()
-                    }
+                let totals = if looks {
+                    let mut hook = Looking(0);
+                    let totals =
+                        fit_epoch(&mut model, &mut updater, &mut batches, epoch, &mut hook);
+                    assert_eq!(hook.0, data.n_rows() as u64);
+                    totals.unwrap()
+                } else {
+                    fit_epoch(&mut model, &mut updater, &mut batches, epoch, &mut ()).unwrap()
                 };
                 losses.push(totals);
                 updater.set_learning_rate(rule.learning_rate() / 2.0).unwrap();

@@ -1,6 +1,6 @@
 //! The command line.
 
-use super::optimizer;
+use super::hyperparameter_flags;
 use crate::data::Reading;
 use crate::models::ModelKind;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     pub(crate) features: Option<usize>,
     /// The update rule; svrg and saga have the hyperparameters of sgd, svrg also --set
     /// update_freq=2. saga is for models of sums of columns.
-    #[arg(long, value_parser = PossibleValuesParser::new(optimizer::names()), default_value = "sgd")]
+    #[arg(long, value_parser = PossibleValuesParser::new(hyperparameter_flags::names()), default_value = "sgd")]
     pub(crate) optimizer: String,
     /// A hyperparameter of the update rule by its name, as the flags below: --set epsilon=1e-6.
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
@@ -192,7 +192,7 @@ pub(crate) enum Watched {
 impl Arguments {
     /// The subcommand, which has a flag for each hyperparameter that some update rule has.
     pub(crate) fn program() -> Command {
-        let flags = optimizer::flags();
+        let flags = hyperparameter_flags::flags();
         let command = Arguments::command().args(flags.into_iter().map(Arg::from));
         // A number below 0 is a wrong value, not an unknown flag.
         command.mut_args(|arg| {
@@ -207,7 +207,7 @@ impl Arguments {
         let special = OF_SCHEDULES.iter().map(|(name, _)| *name).chain([FACTORS]);
         arguments.special = special.filter(|name| is_given(name)).collect();
         let given = |name| Some((name, *matches.get_one::<f64>(name)?));
-        let names = optimizer::flags().into_iter().map(|flag| flag.name);
+        let names = hyperparameter_flags::flags().into_iter().map(|flag| flag.name);
         arguments.hyperparameters = names.filter_map(given).collect();
         Ok(arguments)
     }

@@ -1,9 +1,9 @@
 //! Training, for the model and the rule that the command line names.
 
 use super::arguments::{Arguments, ScheduleKind};
-use super::clipping::Clipping;
 use super::keep;
 use super::optimizer::{self, Penalty};
+use super::run::Run;
 use crate::Failure;
 use crate::data::tell_skipped;
 use crate::models::{ModelKind, ModelVisitor};
@@ -17,9 +17,8 @@ use nnz::prelude::*;
 use nnz::training::checkpoint::Attachments;
 use nnz::training::{Callback, EpochReport, Evaluation, Moment, ScoreReport, TrainError, score};
 use serde::Serialize;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
 use std::ops::ControlFlow;
 
 /// One epoch, as `--json` prints it. This contract stays; later models add fields.
@@ -58,40 +57,6 @@ impl Line {
         ];
         let mut known = numbers.into_iter().filter_map(|(name, number)| Some((name, number?)));
         known.find(|(_, number)| !number.is_finite())
-    }
-}
-
-/// What a model is trained on and how.
-#[derive(Clone, Copy)]
-pub(crate) struct Run<'a> {
-    pub(crate) arguments: &'a Arguments,
-    pub(crate) train: &'a AnyDataset,
-    pub(crate) test: Option<&'a AnyDataset>,
-    /// What predictions are cut to.
-    pub(crate) clipping: &'a Clipping<'a>,
-    /// For the model's file.
-    pub(crate) notes: &'a [(&'static str, String)],
-    /// What the numbers of users and items stand for.
-    pub(crate) ids: Option<&'a (IdMap, IdMap)>,
-    pub(crate) output: &'a Output,
-}
-
-/// Lines on the standard output. Where they cannot be written, training goes on: the model is not
-/// lost with them.
-#[derive(Debug, Default)]
-pub(crate) struct Output(RefCell<Option<io::Error>>);
-
-impl Output {
-    fn line(&self, line: &str) {
-        let mut failed = self.0.borrow_mut();
-        if failed.is_none() {
-            *failed = writeln!(io::stdout(), "{line}").err();
-        }
-    }
-
-    /// The first error.
-    pub(crate) fn finish(self) -> io::Result<()> {
-        self.0.into_inner().map_or(Ok(()), Err)
     }
 }
 

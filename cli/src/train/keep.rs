@@ -2,7 +2,7 @@
 
 use super::arguments::{Arguments, Watched};
 use super::clipping::Clipping;
-use super::fit::Run;
+use super::run::Run;
 use crate::Failure;
 use crate::files;
 use crate::notes::{CLIP, note_of_clip};

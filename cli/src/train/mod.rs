@@ -14,8 +14,10 @@
 mod arguments;
 mod clipping;
 mod fit;
+mod hyperparameter_flags;
 mod keep;
 mod optimizer;
+mod run;
 
 use crate::data::Known;
 use crate::models::ModelKind;
@@ -24,8 +26,9 @@ use crate::summary::summary;
 use crate::{Failure, Program};
 use arguments::Arguments;
 use clipping::Clipping;
-use fit::{Output, Run};
 use nnz::data::AnyDataset;
+use nnz_device::thread_pool;
+use run::{Output, Run};
 
 pub(crate) fn program() -> Program {
     Program { command: Arguments::program(), run: |matches| run(&Arguments::of(matches)?) }
@@ -34,7 +37,7 @@ pub(crate) fn program() -> Program {
 fn run(arguments: &Arguments) -> Result<(), Failure> {
     let reading = &arguments.reading;
     if let Some(threads) = reading.threads {
-        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
+        thread_pool::set_max_threads(threads);
     }
     arguments.check()?;
     optimizer::check(arguments)??;

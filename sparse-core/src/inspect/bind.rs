@@ -1,7 +1,7 @@
 //! Plans with the sizes of a model's dimensions and of a batch put in.
 
 use super::bytes::{Size, bytes, grouped};
-use super::{Bytes, Extent, Part, PlanTable, Written, dot, svg, text};
+use super::{Bytes, Extent, Part, PlanTable, Written, graphviz, svg, text};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -194,7 +194,7 @@ impl<'a> BoundPlan<'a> {
 
     /// As [`PlanTable::to_dot`], with the sizes filled in.
     pub fn to_dot(&self) -> String {
-        dot::dot(&self.plan, &self.sizes)
+        graphviz::dot(&self.plan, &self.sizes)
     }
 
     /// As [`PlanTable::to_svg`], with the sizes filled in.

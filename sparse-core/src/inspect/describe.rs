@@ -1,14 +1,15 @@
 //! Conversion of a compiled graph into its plan as data.
 
 use super::{
-    Computed, Extent, Operand, Part, PlanLookup, PlanLookupRead, PlanNamedRow, PlanRowSet,
-    PlanRows, PlanStep, PlanTable, PlanValue, Stored, Written,
+    Computed, Extent, Operand, Part, PlanLookup, PlanLookupRead, PlanNamedRow, PlanPool, PlanRead,
+    PlanRowSet, PlanRows, PlanStep, PlanTable, PlanValue, Stored, Written,
 };
 use crate::compile::Compiled;
 use crate::ir::{AttributeValue, Fallback, Graph, Kind, ValueId};
 use crate::operators;
 use crate::passes::{
-    Destination, Fusion, Lookup, LookupRead, NamedRow, RowSet, Terms, kernel_name, rows_stored,
+    Destination, Fusion, Lookup, LookupRead, NamedRow, NamedRows, Read, RowSet, Terms, kernel_name,
+    rows_stored,
 };
 use crate::shapes::{Dim, Dims};
 use crate::storage::Storage;
@@ -50,11 +51,12 @@ impl Compiled {
         let step = match &self.fusion {
             _ if graph.losses.is_empty() => PlanStep::None,
             Fusion::None { reason } => PlanStep::Unfused { reason },
-            Fusion::Scattered { reason, one_row, .. } => PlanStep::Scattered {
+            Fusion::Scattered { reason, program, .. } => PlanStep::Scattered {
                 reason,
                 parameters: &parts.updated_in_place,
-                one_row: one_row.as_ref().err().map(String::as_str),
+                one_row: program.as_ref().err().map(String::as_str),
                 many_rows: self.fusion.through_layers(graph),
+                reads: &parts.reads,
             },
             Fusion::RowLoop(row_loop) => match &row_loop.terms {
                 Terms::Linear(linear) => PlanStep::LinearRows {
@@ -97,6 +99,8 @@ struct Parts {
     loss: String,
     /// What a loop over rows that ids name reads.
     lookups: Vec<PlanLookup>,
+    /// What a sample reads by a row program.
+    reads: Vec<PlanRead>,
     /// The parameters whose gradients are never made: scattered, or updated in the loop.
     updated_in_place: Vec<u32>,
     /// For each value, whether an update of a state is computed from it.
@@ -133,6 +137,13 @@ impl Parts {
             },
             Fusion::None { .. } | Fusion::Scattered { .. } => &[],
         };
+        let reads = match &compiled.fusion {
+            Fusion::Scattered { program: Ok(program), .. } => {
+                let reads = program.reads.iter().chain(&program.frozen);
+                reads.map(|read| self::read(graph, read, &positions)).collect()
+            }
+            _ => Vec::new(),
+        };
         let in_place = compiled.fusion.updated_in_place();
         let updated_in_place = in_place.iter().map(|id| positions[id.0]).collect();
         Parts {
@@ -162,6 +173,7 @@ impl Parts {
                 .collect(),
             loss,
             lookups: lookups.iter().map(|lookup| self::lookup(lookup, &positions)).collect(),
+            reads,
             updated_in_place,
             updated: updated(compiled),
             patterns,
@@ -234,6 +246,22 @@ impl Parts {
             ([], _) => Stored::As(self.position(source)),
             (inputs, _) => Stored::Distinct(inputs),
         }
+    }
+}
+
+fn read(graph: &Graph, read: &Read, positions: &[u32]) -> PlanRead {
+    let flag = |name| graph.apply_of(read.value).is_some_and(|apply| apply.attributes.flag(name));
+    PlanRead {
+        table: positions[read.table.0],
+        by: positions[read.rows.by().0],
+        pool: match read.rows {
+            NamedRows::Product { .. } => PlanPool::Sum { weighted: true, mean: false },
+            NamedRows::Bags { .. } => {
+                PlanPool::Sum { weighted: flag("weighted"), mean: flag("mean") }
+            }
+            NamedRows::Ids { .. } => PlanPool::Rows,
+            NamedRows::Pairs { .. } => PlanPool::Pairs,
+        },
     }
 }
 

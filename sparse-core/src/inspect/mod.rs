@@ -8,7 +8,7 @@
 mod bind;
 mod bytes;
 mod describe;
-mod dot;
+mod graphviz;
 mod layout;
 mod svg;
 #[cfg(test)]
@@ -237,6 +237,8 @@ pub enum PlanStep<'a> {
         /// Whether a step of more rows is one as well, up to the updates. Nothing where constants
         /// of Rust decide.
         many_rows: Option<bool>,
+        /// What a sample reads in that loop.
+        reads: &'a [PlanRead],
     },
     /// One loop over the rows of a csr input.
     LinearRows {
@@ -256,6 +258,33 @@ pub enum PlanStep<'a> {
         /// The loss.
         loss: &'a str,
     },
+}
+
+/// Table rows that a sample reads in a loop over samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlanRead {
+    /// The parameter.
+    pub table: u32,
+    /// What names the rows: a csr by its columns, or ids.
+    pub by: u32,
+    /// How the rows become numbers.
+    pub pool: PlanPool,
+}
+
+/// How the table rows that a sample names become numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlanPool {
+    /// Their sum.
+    Sum {
+        /// Whether each is multiplied by its value.
+        weighted: bool,
+        /// Whether it is a mean.
+        mean: bool,
+    },
+    /// One after the other.
+    Rows,
+    /// The sum of the products of all pairs of them.
+    Pairs,
 }
 
 /// A number that each row of data reads of trained parameters.
@@ -422,7 +451,7 @@ impl<'a> PlanTable<'a> {
     /// The graph in Graphviz's language: colours by storage type, gradients outlined in another
     /// colour, conversions of a fallback dashed.
     pub fn to_dot(&self) -> String {
-        dot::dot(self, &Sizes::default())
+        graphviz::dot(self, &Sizes::default())
     }
 
     /// The graph as a picture: values in layers, operands above their users.

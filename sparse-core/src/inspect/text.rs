@@ -2,7 +2,8 @@
 
 use super::bytes::bytes;
 use super::{
-    Operand, Part, PlanLookup, PlanRowSet, PlanStep, PlanTable, PlanValue, Sizes, Written,
+    Operand, Part, PlanLookup, PlanPool, PlanRead, PlanRowSet, PlanStep, PlanTable, PlanValue,
+    Sizes, Written,
 };
 use crate::passes::FEW;
 use crate::storage::Storage;
@@ -44,28 +45,21 @@ pub(super) fn table(plan: &PlanTable<'_>, sizes: &Sizes) -> String {
     text.push_str(&match plan.step {
         PlanStep::None => String::new(),
         PlanStep::Unfused { reason } => wrapped(&format!("step: not fused ({reason})")),
-        PlanStep::Scattered { reason, parameters, one_row, many_rows } => {
-            let names: Vec<String> = parameters.iter().map(|id| plan.label(*id)).collect();
-            let (word, verb) = if names.len() == 1 { ("gradient", "is") } else { ("gradients", "are") };
-            let scattered = format!(
-                "the {word} of {} {verb} scattered into the update, marked *",
-                enumerated(&names)
-            );
-            let of_one_row = match (one_row, many_rows) {
-                (Some(reason), _) => format!("no loop either ({reason})"),
-                (None, Some(_)) => "one loop".to_owned(),
-                (None, None) => format!(
-                    "one loop, as is one of more rows up to the updates where the dense parameters have at most {FEW} elements"
-                ),
-            };
+        PlanStep::Scattered { reason, parameters, one_row, many_rows, reads } => {
+            let (scattered, reads) = (scattered(plan, parameters), self::reads(plan, reads));
             wrapped(&match (one_row, many_rows) {
-                (None, Some(true)) => format!(
-                    "step: one loop over the rows of the batch, through dense layers; {scattered}; of one row the \
-                     updates are in the loop"
+                (Some(why), _) => format!(
+                    "step: not fused ({reason}){scattered}; a step of one sample is no loop either ({why})"
                 ),
-                _ => {
-                    format!("step: not fused ({reason}); {scattered}; a step of one row is {of_one_row}")
-                }
+                (None, Some(true)) => format!(
+                    "step: one loop over the samples, each of which reads {reads}{scattered}; for one sample the updates are in the loop"
+                ),
+                (None, None) => format!(
+                    "step: one loop over the samples, if the dense parameters have at most {FEW} elements; a sample reads {reads}{scattered}; for one sample the updates are in the loop"
+                ),
+                (None, Some(false)) => format!(
+                    "step: not fused (the dense parameters have more than {FEW} elements: the product of a batch with them is a kernel's work){scattered}; a step of one sample is one loop, and reads {reads}"
+                ),
             })
         }
         PlanStep::LinearRows { input, weight, factors, loss } => {
@@ -325,4 +319,34 @@ fn broken(cell: &str, room: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// `; the gradient of w is scattered into the update, marked *`, if any is.
+fn scattered(plan: &PlanTable<'_>, parameters: &[u32]) -> String {
+    let names: Vec<String> = parameters.iter().map(|id| plan.label(*id)).collect();
+    let (word, verb) = if names.len() == 1 { ("gradient", "is") } else { ("gradients", "are") };
+    if names.is_empty() {
+        return String::new();
+    }
+    format!("; the {word} of {} {verb} scattered into the update, marked *", enumerated(&names))
+}
+
+/// `rows of w named by the columns of x, summed by value, and …`
+fn reads(plan: &PlanTable<'_>, reads: &[PlanRead]) -> String {
+    let read = |read: &PlanRead| {
+        let (table, by) = (plan.label(read.table), plan.label(read.by));
+        let is_csr = plan.values.get(read.by as usize).is_some_and(|by| by.storage.is_sparse());
+        let by = if is_csr { format!("the columns of {by}") } else { by };
+        let pool = match read.pool {
+            PlanPool::Sum { weighted: true, mean: false } => "summed by value",
+            PlanPool::Sum { weighted: false, mean: false } => "summed",
+            PlanPool::Sum { weighted: true, mean: true } => "averaged by value",
+            PlanPool::Sum { weighted: false, mean: true } => "averaged",
+            PlanPool::Rows => "as they are",
+            PlanPool::Pairs => "in pairs",
+        };
+        format!("rows of {table} named by {by}, {pool}")
+    };
+    let reads: Vec<String> = reads.iter().map(read).collect();
+    reads.join("; ")
 }

@@ -25,6 +25,7 @@ mod pass_on;
 mod plan;
 mod read_rows;
 mod row_places;
+mod row_program;
 mod rows;
 mod scatter;
 mod separate;
@@ -33,14 +34,18 @@ mod simplify;
 pub use decay::decays;
 pub use differentiate::differentiate;
 pub use fuse::{
-    Chain, ChainRead, Chains, DenseGradient, FEW, Fusion, Layers, Linear, Lookup, LookupRead,
-    NamedRow, Reach, RowComputed, RowLoop, RowValue, RowsRead, Term, Terms, are_few, chains, fuse,
+    Chain, ChainRead, Chains, Fusion, Linear, Lookup, LookupRead, NamedRow, Reach, RowLoop, Term,
+    Terms, chains, fuse,
 };
 pub use infer_shapes::infer_shapes;
 pub use infer_storage::infer_storage;
 pub use link::linked_score;
 pub use plan::{Buffer, Destination, Plan, kernel_name, plan};
 pub use read_rows::{leave_out_read_gradients, read_rows_first};
+pub use row_program::{
+    BaseLoss, DenseGradient, FEW, LossOf, MOST_PARAMETERS, Read, RowComputed, RowProgram, RowValue,
+    are_few,
+};
 pub use rows::{RowSet, TableRows, rows, rows_stored};
 pub use scatter::{NamedRows, Scatter};
 pub use separate::separate_outputs;

@@ -43,6 +43,19 @@ pub enum NamedRows {
         /// The ids.
         ids: ValueId,
     },
+    /// The columns of each row of a csr, in pairs: `pairwise_interaction` and its gradient.
+    Pairs {
+        /// The csr.
+        csr: ValueId,
+    },
+}
+
+/// Whether interactions of rows count as reads that name their rows. Kernels make the gradient of
+/// an interaction whole; a row program does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pairwise {
+    Included,
+    Excluded,
 }
 
 impl NamedRows {
@@ -62,25 +75,47 @@ impl NamedRows {
         (table == parameter).then(|| NamedRows::of(what, by))?
     }
 
+    /// The value that names the rows.
+    pub fn by(self) -> ValueId {
+        match self {
+            NamedRows::Product { csr } | NamedRows::Pairs { csr } => csr,
+            NamedRows::Bags { bags } => bags,
+            NamedRows::Ids { ids } => ids,
+        }
+    }
+
     fn of(what: RowUse, by: ValueId) -> Option<NamedRows> {
         match what {
             RowUse::Product => Some(NamedRows::Product { csr: by }),
             RowUse::Bags => Some(NamedRows::Bags { bags: by }),
             RowUse::Each => Some(NamedRows::Ids { ids: by }),
-            RowUse::AsTheyAre | RowUse::Pairwise | RowUse::Otherwise => None,
+            RowUse::Pairwise => Some(NamedRows::Pairs { csr: by }),
+            RowUse::AsTheyAre | RowUse::Otherwise => None,
         }
     }
 }
 
 /// The parameters whose gradients are scattered, in the order of the gradients.
-pub(super) fn scatter(graph: &Graph) -> Vec<Scatter> {
+pub(super) fn scatter(graph: &Graph, pairwise: Pairwise) -> Vec<Scatter> {
     // Sums of halves are rounded where they are stored.
     if graph.element().is_half() {
         return Vec::new();
     }
     let (users, gradients) = (Users::of(graph), graph.gradients.iter());
     gradients
-        .filter_map(|(parameter, gradient)| of_gradient(graph, &users, *parameter, *gradient))
+        .filter_map(|(parameter, gradient)| {
+            let mut scatter = of_gradient(graph, &users, *parameter, *gradient)?;
+            if pairwise == Pairwise::Excluded {
+                let is_pairs = |rows| matches!(rows, Some(NamedRows::Pairs { .. }));
+                let added = |id: &ValueId| Some(NamedRows::added(graph, graph.apply_of(*id)?)?.0);
+                let read = |id: &ValueId| NamedRows::read(graph, graph.apply_of(*id)?, *parameter);
+                if scatter.terms.iter().any(|term| is_pairs(added(term))) {
+                    return None;
+                }
+                scatter.lookups.take_if(|reads| reads.iter().any(|id| is_pairs(read(id))));
+            }
+            Some(scatter)
+        })
         .collect()
 }
 
@@ -183,7 +218,7 @@ mod tests {
             let terms = terms.map(|apply| apply.operator.name.to_owned()).collect();
             (graph.label(scatter.parameter), terms, scatter.lookups.map(|lookups| lookups.len()))
         };
-        scatter(graph).into_iter().map(named).collect()
+        scatter(graph, Pairwise::Excluded).into_iter().map(named).collect()
     }
 
     const DATA: &str = "\

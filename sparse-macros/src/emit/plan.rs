@@ -8,8 +8,8 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 use sparse_core::formula::Formula;
 use sparse_core::inspect::{
-    Computed, Extent, Operand, PlanLookup, PlanLookupRead, PlanNamedRow, PlanRowSet, PlanRows,
-    PlanStep, PlanTable, PlanValue, Stored, Written,
+    Computed, Extent, Operand, PlanLookup, PlanLookupRead, PlanNamedRow, PlanPool, PlanRead,
+    PlanRowSet, PlanRows, PlanStep, PlanTable, PlanValue, Stored, Written,
 };
 use sparse_core::ir::{AttributeValue, Entry};
 use sparse_core::storage::Storage;
@@ -45,11 +45,13 @@ pub(super) fn constant(emit: &Emit<'_>) -> TokenStream {
     let step = match step {
         PlanStep::None => quote!(None),
         PlanStep::Unfused { reason } => quote!(Unfused { reason: #reason }),
-        PlanStep::Scattered { reason, parameters, one_row, many_rows } => {
+        PlanStep::Scattered { reason, parameters, one_row, many_rows, reads } => {
+            let reads = reads.iter().map(read);
             let one_row = option(one_row.map(|reason| quote!(#reason)));
             let many_rows = option(many_rows.map(|many_rows| quote!(#many_rows)));
             quote!(Scattered {
-                reason: #reason, parameters: &[#(#parameters),*], one_row: #one_row, many_rows: #many_rows
+                reason: #reason, parameters: &[#(#parameters),*], one_row: #one_row, many_rows: #many_rows,
+                reads: &[#(#reads),*]
             })
         }
         PlanStep::LinearRows { input, weight, factors, loss } => {
@@ -239,6 +241,17 @@ fn rows(rows: &PlanRows<'_>) -> TokenStream {
     let writes = option(rows.writes.as_ref().map(set));
     let decays = rows.decays;
     quote!(PlanRows { parameter: #parameter, reads: #reads, writes: #writes, decays: #decays })
+}
+
+/// `read(2, 0, PlanPool::Rows)`
+fn read(read: &PlanRead) -> TokenStream {
+    let PlanRead { table, by, pool } = read;
+    let pool = match pool {
+        PlanPool::Sum { weighted, mean } => quote!(Sum { weighted: #weighted, mean: #mean }),
+        PlanPool::Rows => quote!(Rows),
+        PlanPool::Pairs => quote!(Pairs),
+    };
+    quote!(read(#table, #by, PlanPool::#pool))
 }
 
 fn lookup(lookup: &PlanLookup) -> TokenStream {

@@ -111,6 +111,8 @@ fn lookup(emit: &Emit<'_>, id: ValueId, parameter: ValueId) -> Option<TokenStrea
             let ids = view(emit, ids);
             quote!(#rt::gather::taken(#out, #ids, #lent, __context)?;)
         }
+        // Kernels compute interactions.
+        NamedRows::Pairs { .. } => return None,
     })
 }
 
@@ -156,6 +158,7 @@ fn term(emit: &Emit<'_>, apply: &Apply) -> Option<TokenStream> {
             let ids = view(emit, ids);
             quote!(#rt::scatter::Taken { ids: #ids, added: #added })
         }
+        NamedRows::Pairs { .. } => return None,
     })
 }
 

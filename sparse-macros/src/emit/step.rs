@@ -10,8 +10,18 @@ use super::{batch, fused, info, scattered, scores};
 use proc_macro2::TokenStream;
 use quote::quote;
 use sparse_core::ir::ValueId;
-use sparse_core::passes::{Fusion, Layers};
+use sparse_core::passes::{Fusion, RowProgram};
 use sparse_core::storage::Storage;
+
+/// The method by which a model trains that has a row program.
+pub(super) fn program(emit: &Emit<'_>) -> Option<TokenStream> {
+    match &emit.compiled.fusion {
+        Fusion::Scattered { program: Ok(program), .. } if !emit.broken => {
+            Some(fused::method(emit, program))
+        }
+        _ => None,
+    }
+}
 
 /// ```text
 /// impl Model for LinearRegression { … }
@@ -235,42 +245,47 @@ fn train_step(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
     }
     match &emit.compiled.fusion {
         Fusion::RowLoop(parts) => fused::all_rows(emit, parts),
-        Fusion::Scattered { parameters, one_row, .. } => {
+        Fusion::Scattered { parameters, program, .. } => {
             let step = || scattered::step(emit, calls, parameters);
-            let Ok(layers) = one_row else { return step() };
-            let one_row = one_row_as_loop(emit, layers);
-            let many_rows = || fused::many_rows(emit, layers, parameters);
-            let step = match layers.are_few(emit.graph) {
-                Some(true) => many_rows(),
+            let Ok(program) = program else { return step() };
+            let one_sample = one_sample_as_rows(emit, program);
+            let by_program = by_program(emit);
+            let step = match program.are_few(emit.graph) {
+                Some(true) => by_program,
                 Some(false) => step(),
                 None => {
-                    let is_one_pass = fused::is_one_pass(emit, layers);
-                    let (many_rows, step) = (many_rows(), step());
-                    quote!(if #is_one_pass { #many_rows } else { #step })
+                    let (are_few, step) = (fused::are_few(emit, program), step());
+                    quote!(if #are_few { #by_program } else { #step })
                 }
             };
-            quote!(#one_row #step)
+            quote!(#one_sample #step)
         }
         Fusion::None { .. } => unfused(emit, None),
     }
 }
 
-/// Before a step that is not one loop: that of one row is.
+/// Before a step on a batch: one sample is a step of samples.
 ///
 /// ```text
-/// if __batch.y.shape().first() == Some(&1) {
+/// if __batch.y.shape()[0] == 1 {
 ///     return self.train_rows(__batch, __updater).map(|__made| __made.last_loss);
 /// }
 /// ```
-fn one_row_as_loop(emit: &Emit<'_>, layers: &Layers) -> Option<TokenStream> {
-    let rt = &emit.rt;
-    let label = *emit.graph.apply_of(layers.loss)?.operands.get(1)?;
-    let label = emit.declared(label);
-    Some(quote! {
-        if __batch.#label.shape().first() == #rt::Some(&1) {
+fn one_sample_as_rows(emit: &Emit<'_>, program: &RowProgram) -> TokenStream {
+    let (rt, n_samples) = (&emit.rt, fused::n_samples(emit, program));
+    quote! {
+        if #n_samples == 1 {
             return #rt::Model::train_rows(self, __batch, __updater).map(|__made| __made.last_loss);
         }
-    })
+    }
+}
+
+/// A step on a batch by the row program.
+fn by_program(emit: &Emit<'_>) -> TokenStream {
+    let rt = &emit.rt;
+    quote! {
+        self.__train(__batch, #rt::engine::erased(__updater)?, false).map(|__made| __made.last_loss)
+    }
 }
 
 /// A step whose gradients are made whole, whatever the fusion.
@@ -292,10 +307,10 @@ fn train_rows(emit: &Emit<'_>) -> Option<TokenStream> {
         Fusion::RowLoop(parts) => {
             (fused::each_row(emit, parts), fused::corrects_scores(emit, parts))
         }
-        Fusion::Scattered { one_row: Ok(layers), .. } => {
-            (fused::each_row_through_layers(emit, layers), false)
+        Fusion::Scattered { program: Ok(_), .. } => {
+            (quote!(self.__train(__batch, #rt::engine::erased(__updater)?, true)), false)
         }
-        Fusion::Scattered { one_row: Err(_), .. } | Fusion::None { .. } => return None,
+        Fusion::Scattered { program: Err(_), .. } | Fusion::None { .. } => return None,
     };
     Some(quote! {
         const TRAINS_ROWS: #rt::bool = true;

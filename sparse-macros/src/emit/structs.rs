@@ -125,6 +125,7 @@ pub(super) fn inherent(emit: &Emit<'_>) -> TokenStream {
     });
     let value = value(emit, parameters);
     let check = super::batch::check(emit);
+    let program = super::step::program(emit);
     let doc = if fixed.is_empty() {
         "Makes the model. It has no dimensions: pass `dims! {}`.".to_owned()
     } else {
@@ -159,6 +160,8 @@ pub(super) fn inherent(emit: &Emit<'_>) -> TokenStream {
             }
 
             #check
+
+            #program
         }
     }
 }

@@ -186,14 +186,16 @@ fn a_nest_of_many_reads_is_as_deep_as_the_logarithm_of_their_number() {
             model M {
                 #(input #x: csr[n, d];)*
                 #(input #z: csr[n, d];)*
+                input q: dense[n, 5000];
                 label y: dense[n, 1];
                 #(param #w: row_sparse[d, 1] = Zeros;)*
-                let once = 0.0 #(+ dot(#z, #w))*;
+                param h: dense[5000, 1] = Zeros;
+                let once = dot(q, h) #(+ dot(#z, #w))*;
                 loss squared_error(once #(+ dot(#x, #w))*, y);
             }
         });
         let printed = text.to_string();
-        for part in ["layers :: steps", "layers :: Together", "scatter :: Both"] {
+        for part in ["engine :: Read", "scatter :: Both"] {
             assert!(printed.contains(part), "{part}");
         }
         depth(text)

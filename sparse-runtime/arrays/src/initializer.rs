@@ -10,7 +10,7 @@
 //! of seed, parameter and row, and its k-th output is computed without the ones before.
 
 use crate::parameter_memory::Table;
-use rayon::prelude::*;
+use nnz_device::thread_pool::{self, MAX_PARTS};
 use sparse_core::element::Float;
 use std::f64::consts::TAU;
 
@@ -137,9 +137,12 @@ impl Initializer {
     ///
     /// [`InitializerError`] for NaN, infinite numbers, a negative deviation or reversed bounds.
     pub fn check(&self) -> Result<(), InitializerError> {
-        let finite = |argument, value: f64| match value.is_finite() {
-            true => Ok(()),
-            false => Err(InitializerError::NotFinite { argument, value }),
+        let finite = |argument, value: f64| {
+            if value.is_finite() {
+                Ok(())
+            } else {
+                Err(InitializerError::NotFinite { argument, value })
+            }
         };
         match *self {
             Initializer::Zeros | Initializer::Ones => Ok(()),
@@ -248,10 +251,11 @@ impl Initializer {
     }
 }
 
-/// Elements that one thread fills at once: enough to make their distribution cheap.
-const SHARE: usize = 1 << 14;
+/// The least number of elements of a part: fewer do not pay for another thread.
+const ELEMENTS_PER_PART: usize = 1 << 14;
 
-/// Fills rows in parallel; `fill` gets the state of the row's generator.
+/// Fills table rows in parts of whole rows, on the threads of the [pool](thread_pool). `fill` gets
+/// the state of the row's generator, so that the values do not depend on the parts.
 fn fill_rows<T: Float>(
     first_row: u64,
     row_size: usize,
@@ -262,10 +266,13 @@ fn fill_rows<T: Float>(
     if row_size == 0 {
         return;
     }
-    let rows = (SHARE / row_size).max(1);
-    values.par_chunks_mut(rows * row_size).enumerate().for_each(|(share, values)| {
+    let n_rows = values.len().div_ceil(row_size);
+    let n_parts = (values.len() / ELEMENTS_PER_PART).clamp(1, MAX_PARTS);
+    let rows_per_part = n_rows.div_ceil(n_parts).max(1);
+    let mut parts: Vec<_> = values.chunks_mut(rows_per_part * row_size).collect();
+    thread_pool::each(&mut parts, |part, values| {
         for (i, row) in values.chunks_mut(row_size).enumerate() {
-            fill(stream.row(first_row + (share * rows + i) as u64), row);
+            fill(stream.row(first_row + (part * rows_per_part + i) as u64), row);
         }
     });
 }
@@ -323,8 +330,12 @@ mod tests {
             for row in 0..20 {
                 assert_eq!(wider[5 * row..5 * row + 3], table[3 * row..3 * row + 3]);
             }
-            let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-            assert_eq!(one_thread.install(|| values(initializer, 20_000, 3, 0)), table);
+            // So few elements are one part, which the calling thread fills.
+            let mut on_one_thread = vec![0.0; 3 * 20_000];
+            for (part, values) in on_one_thread.chunks_mut(3 * 1000).enumerate() {
+                initializer.fill(1000 * part as u64, 3, values, Seed(7).stream(0)).unwrap();
+            }
+            assert_eq!(on_one_thread, table);
         }
     }
 

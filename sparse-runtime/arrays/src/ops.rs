@@ -133,9 +133,10 @@ fn check(
             let sparse = signature.operands.iter().any(
                 |pattern| matches!(pattern, operators::Pattern::Array(storage, _) if storage.is_sparse()),
             );
-            let help = match sparse {
-                true => "; convert the operand with `to_dense()` to accept the cost",
-                false => "",
+            let help = if sparse {
+                "; convert the operand with `to_dense()` to accept the cost"
+            } else {
+                ""
             };
             return mismatch(format!("the rule `{text}` holds {}{help}", condition.text));
         }

@@ -162,9 +162,12 @@ impl<T: Float> ColumnValues<T> {
                 .chunks(256)
                 .all(|values| values.iter().fold(true, |finite, value| finite & value.is_finite()))
         };
-        let position = |values: &[T]| match all_finite(values) {
-            true => None,
-            false => values.iter().position(|value| !value.is_finite()),
+        let position = |values: &[T]| {
+            if all_finite(values) {
+                None
+            } else {
+                values.iter().position(|value| !value.is_finite())
+            }
         };
         match self {
             ColumnValues::Csr(csr) => {

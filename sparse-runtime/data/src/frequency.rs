@@ -169,9 +169,10 @@ impl FrequencyOrder {
     }
 
     fn check(&self, found: usize) -> Result<(), DataError> {
-        match found == self.n_cols {
-            true => Ok(()),
-            false => Err(DataError::OrderWidth { found, expected: self.n_cols }),
+        if found == self.n_cols {
+            Ok(())
+        } else {
+            Err(DataError::OrderWidth { found, expected: self.n_cols })
         }
     }
 }

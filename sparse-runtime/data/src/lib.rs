@@ -7,7 +7,6 @@
 //! reads files larger than memory; [`synthetic`] generates data.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod any;
 mod batches;
 mod binding;
 mod blocks;
@@ -28,6 +27,7 @@ mod label_statistics;
 mod libffm;
 pub mod libsvm;
 pub mod matrix_market;
+mod memory_or_stream;
 #[cfg(feature = "npz")]
 pub mod npz;
 mod number;
@@ -48,7 +48,6 @@ mod words;
 #[cfg(feature = "zstd")]
 mod zstd;
 
-pub use any::{AnyBatch, AnyBatches, AnyDataset};
 pub use batches::{DatasetBatch, DatasetBatches};
 pub use classes::Classes;
 pub use column::{Column, ColumnValues};
@@ -60,6 +59,7 @@ pub use hashing::Hashing;
 pub use in_sequence::InSequence;
 pub use label_statistics::LabelStatistics;
 pub use libffm::LibFfm;
+pub use memory_or_stream::{AnyBatch, AnyBatches, AnyDataset};
 pub use part::Part;
 pub use ratings::{Ratings, Separator};
 pub use read_error::{Excerpt, Place, Problem, ReadError};

@@ -11,6 +11,7 @@ pub mod atomic_write;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 pub mod huge_pages;
+pub mod mapped_pages;
 pub mod memory;
 pub mod prefetch;
 pub mod simd;

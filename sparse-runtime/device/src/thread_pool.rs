@@ -8,13 +8,22 @@
 use std::any::Any;
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError, TryLockError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 /// The largest number of parts of a job: a bit of a word each.
 pub const MAX_PARTS: usize = u32::BITS as usize;
+
+/// The largest number of threads of a job, with the calling one.
+static MAX_THREADS: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+/// Bounds the threads of this process that work at a job: `threads`, at least 1, with the calling
+/// one. Call it before the first job: helpers that were started stay.
+pub fn set_max_threads(threads: usize) {
+    MAX_THREADS.store(threads.max(1), Ordering::Relaxed);
+}
 
 /// How long a helper spins for the next job.
 const LOOKS_OUT: Duration = Duration::from_micros(200);
@@ -140,7 +149,8 @@ static TEAM: Team = Team {
 
 impl Team {
     /// Starts helpers for a job of some parts, as many as there are processors for them, but at
-    /// least one. If the system starts none, the calling thread works alone.
+    /// least one, and none beyond the [bound](set_max_threads). If the system starts none, the
+    /// calling thread works alone.
     fn enlist(helpers: &mut Vec<Thread>, n_parts: usize) {
         static PROCESSORS: OnceLock<usize> = OnceLock::new();
         if helpers.len() + 1 >= n_parts {
@@ -148,7 +158,8 @@ impl Team {
         }
         let processors =
             *PROCESSORS.get_or_init(|| thread::available_parallelism().map_or(1, usize::from));
-        while helpers.len() + 1 < n_parts.min(processors.max(2)) {
+        let max_threads = processors.max(2).min(MAX_THREADS.load(Ordering::Relaxed));
+        while helpers.len() + 1 < n_parts.min(max_threads) {
             let number = helpers.len();
             let name = format!("nnz-{}", number + 1);
             match thread::Builder::new().name(name).spawn(move || TEAM.help(number)) {

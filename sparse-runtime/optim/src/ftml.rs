@@ -84,10 +84,8 @@ pub struct FtmlStep<T> {
 impl<T: Float> FtmlStep<T> {
     pub(super) fn resolve(rule: &Ftml, learning_rate: f64, penalty_scale: f64, clock: u64) -> Self {
         let steps = clock.saturating_add(1);
-        let inverse_rate = match learning_rate > 0.0 {
-            true => taken_up(rule.beta1, steps) / learning_rate,
-            false => 0.0,
-        };
+        let inverse_rate =
+            if learning_rate > 0.0 { taken_up(rule.beta1, steps) / learning_rate } else { 0.0 };
         FtmlStep {
             inverse_rate: T::of(inverse_rate),
             beta1: T::of(rule.beta1),

@@ -62,10 +62,7 @@ update_rule! {
 
 impl Lamb {
     fn until_corrected(&self) -> u64 {
-        match self.bias_correction {
-            true => corrected_after(self.beta1.max(self.beta2)),
-            false => 0,
-        }
+        if self.bias_correction { corrected_after(self.beta1.max(self.beta2)) } else { 0 }
     }
 }
 
@@ -88,10 +85,8 @@ pub struct LambStep<T> {
 impl<T: Float> LambStep<T> {
     pub(super) fn resolve(rule: &Lamb, learning_rate: f64, penalty_scale: f64, clock: u64) -> Self {
         let steps = clock.saturating_add(1);
-        let correction = |beta| match rule.bias_correction {
-            true => T::of(1.0 / taken_up(beta, steps)),
-            false => T::one(),
-        };
+        let correction =
+            |beta| if rule.bias_correction { T::of(1.0 / taken_up(beta, steps)) } else { T::one() };
         LambStep {
             learning_rate: T::of(learning_rate),
             beta1: T::of(rule.beta1),

@@ -41,8 +41,8 @@ mod means;
 mod nadam;
 mod names;
 
+mod hogwild;
 mod powers;
-mod racing;
 mod recurrence;
 mod reduced;
 mod rmsprop;
@@ -68,6 +68,7 @@ pub use error::{InvalidHyperparameter, RuleError};
 pub use ftml::{Ftml, FtmlMap, FtmlStep};
 pub use ftrl::{Ftrl, FtrlStep, LeaderMap};
 pub use group_adagrad::{GroupAdaGrad, GroupAdaGradStep};
+pub use hogwild::Racing;
 pub use hyperparameters::{Bound, Hyperparameter, Setting};
 pub use idle::IdleHistory;
 pub use idle_means::MeanMap;
@@ -75,9 +76,8 @@ pub use lamb::{Lamb, LambStep};
 pub use maps::{DriftMap, IdleMap, MatrixMap, ScaleMap, ShrinkMap};
 pub use mean_run::MeanRun;
 pub use nadam::{Nadam, NadamStep};
-pub use names::{NAMES, RuleVisitor, UnknownRule, with_rule};
+pub use names::{BuiltIn, NAMES, RuleVisitor, UnknownRule, with_rule};
 pub use powers::Runs;
-pub use racing::Racing;
 pub use recurrence::{
     IdleRecurrence, MOST_IDLE_NUMBERS, MOST_NUMBERS, NormRecurrence, Recurrence, RowRecurrence,
 };
@@ -117,6 +117,10 @@ pub enum LazyUpdate {
 pub trait UpdateRule: Clone + Debug + Default + PartialEq + Send + Sync + 'static {
     /// The rule's name on command lines and in checkpoints.
     const NAME: &'static str;
+
+    /// Which rule of the library it is. `None` for all others: leave it as it is.
+    #[doc(hidden)]
+    const BUILT_IN: Option<BuiltIn> = None;
 
     /// What it does, in Markdown: a sentence, the recurrence, what is known of idle steps, the
     /// source.

@@ -27,8 +27,16 @@ pub struct UnknownRule {
     pub name: String,
 }
 
-macro_rules! rules {
+macro_rules! names {
     ($($Rule:ident),* $(,)?) => {
+        /// A rule of this crate. Other crates compile their loops for these rules once.
+        #[doc(hidden)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(missing_docs)]
+        pub enum BuiltIn {
+            $($Rule,)*
+        }
+
         /// The names of all rules.
         pub const NAMES: &[&str] = &[$($Rule::NAME),*];
 
@@ -61,20 +69,29 @@ macro_rules! rules {
     };
 }
 
-rules!(
-    Sgd,
-    AdaGrad,
-    GroupAdaGrad,
-    Ftrl,
-    Adam,
-    AdamW,
-    RmsProp,
-    CenteredRmsProp,
-    AdaDelta,
-    AdaMax,
-    Nadam,
-    Ftml,
-    Signum,
-    DcAsgd,
-    Lamb,
-);
+/// Passes the names of all rules of this crate to a macro: the one list of them.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! for_built_in_rules {
+    ($then:ident) => {
+        $then!(
+            Sgd,
+            AdaGrad,
+            GroupAdaGrad,
+            Ftrl,
+            Adam,
+            AdamW,
+            RmsProp,
+            CenteredRmsProp,
+            AdaDelta,
+            AdaMax,
+            Nadam,
+            Ftml,
+            Signum,
+            DcAsgd,
+            Lamb,
+        );
+    };
+}
+
+for_built_in_rules!(names);

@@ -126,6 +126,7 @@ macro_rules! update_rule {
 
         impl $crate::UpdateRule for $Rule {
             const NAME: &'static str = $name;
+            const BUILT_IN: Option<$crate::BuiltIn> = Some($crate::BuiltIn::$Rule);
             const ABOUT: &'static str = concat!($($about, "\n"),+);
             const STATES: &'static [&'static str] = &[$($state),*];
             $(const ONE_RATE: bool = $one_rate;)?

@@ -156,9 +156,10 @@ impl<T: Float> Step<T> for SignumStep<T> {
             let (shift, keep) = (self.learning_rate.as_f64(), self.momentum.as_f64());
             return Idle::Closed(SignMap { scale, shift, keep });
         }
-        match self.shrinkage.is_zero() {
-            true => Idle::Nothing,
-            false => Idle::Closed(SignMap { scale, shift: 0.0, keep: 1.0 }),
+        if self.shrinkage.is_zero() {
+            Idle::Nothing
+        } else {
+            Idle::Closed(SignMap { scale, shift: 0.0, keep: 1.0 })
         }
     }
 

@@ -69,9 +69,10 @@ impl<R: UpdateRule> UpdateRule for Svrg<R> {
             "update_freq" => {
                 // Beyond 2⁶³ epochs there is one snapshot, whatever the number.
                 self.update_freq = value as u64;
-                match self.update_freq as f64 == value {
-                    true => Ok(()),
-                    false => Err(invalid_update_freq(value).into()),
+                if self.update_freq as f64 == value {
+                    Ok(())
+                } else {
+                    Err(invalid_update_freq(value).into())
                 }
             }
             "accumulates" if value != 0.0 => Err(RuleError::AccumulatingMean { rule: Self::NAME }),

@@ -1,7 +1,8 @@
 //! What can go wrong in a step: the typed error of each part, transparently.
 
-use crate::model::{DimsError, ModelError};
-use crate::optimizer::OptimizerError;
+use crate::model::dims::DimsError;
+use crate::model::error::ModelError;
+use crate::optimizer::error::OptimizerError;
 use nnz_arrays::formats::FormatError;
 use nnz_arrays::initializer::InitializerError;
 use nnz_optim::{InvalidHyperparameter, RuleError, UnknownRule};

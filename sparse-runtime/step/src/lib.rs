@@ -7,10 +7,10 @@
 //! **Must not know** files of data, epochs, metrics or checkpoints.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod engine;
 pub mod error;
 pub mod gather;
 pub mod interaction;
-pub mod layers;
 pub mod linear;
 pub mod lookups;
 pub mod macro_support;

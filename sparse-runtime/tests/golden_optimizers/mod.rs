@@ -43,10 +43,7 @@ fn rule_of(case: &Value) -> Option<Translation> {
             names: &[("wd", "l2"), ("lamda1", "l1")],
         },
         "rmsprop" => Translation {
-            rule: match case["hyper"]["centered"] == true {
-                true => "centered-rmsprop",
-                false => "rmsprop",
-            },
+            rule: if case["hyper"]["centered"] == true { "centered-rmsprop" } else { "rmsprop" },
             defaults: &[],
             names: &[WD, ("gamma1", "rho"), ("gamma2", "momentum")],
         },

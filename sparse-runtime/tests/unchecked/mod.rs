@@ -6,13 +6,15 @@ mod products;
 
 use nnz_optim::{LazyUpdate, Sgd};
 use sparse_core::storage::Storage;
+use sparse_runtime::engine::{self, Pool, Program, Read, Refs, Sample, Source, TrainedTable};
 use sparse_runtime::formats::{Csr, CsrView, Dense, RowSelection, Shape};
 use sparse_runtime::kernels::{Context, Parallel};
 use sparse_runtime::linear::{Fixed, Runtime, Scratch, Width, step};
-use sparse_runtime::model::{ModelError, RowSteps};
+use sparse_runtime::model::ModelError;
 use sparse_runtime::optimizer::{ParameterSpec, RowAccumulator, Updater};
 use sparse_runtime::table::Table;
-use sparse_runtime::{gather, layers, scatter};
+use sparse_runtime::{gather, scatter};
+use std::ops::Range;
 
 const N_FEATURES: usize = 7;
 
@@ -283,75 +285,95 @@ fn rows_gathered_and_scattered() {
     }
 }
 
-/// Steps of one row through what reads one table: each as [`by_hand`] makes it of the same as a
-/// product.
-fn through_layers<P, const S: usize>(reads: P, as_product: &Csr<f64>)
-where
-    P: layers::RowReads<f64, Numbers = [f64; S], Gradients = [f64; S]>,
-{
-    through_joined(reads, as_product, |scores| scores, |errors| errors);
+/// A read of table 0, whose rows a sample names.
+fn read<'b>(refs: Refs<'b, f64>, pool: Pool, size: usize) -> Read<'b, 'static, f64> {
+    Read { source: Source::Trained(0), refs, pool, size, has_gradient: true }
 }
 
-/// The same of reads whose numbers are added up.
-fn through_joined<P: layers::RowReads<f64>, const S: usize>(
-    reads: P,
+/// Steps of the engine, of one sample each and of all, on samples whose scores are sums of what is
+/// read of rows of `size` elements: as [`by_hand`] makes them of the same as a product.
+fn through_engine(
+    reads: &[Read<'_, '_, f64>],
     as_product: &Csr<f64>,
-    scores: impl Fn(P::Numbers) -> [f64; S],
-    gradients: impl Fn([f64; S]) -> P::Gradients,
+    size: usize,
+    scores: impl Fn(&[f64]) -> Vec<f64> + Sync,
 ) {
-    for rule in rules() {
-        let mut updater = updater(&rule, N_FEATURES, S);
-        let mut expected = initial(N_FEATURES, S);
-        let mut table = Table::from_values(S, &expected);
+    let n_samples = as_product.n_rows();
+    for (rule, each) in rules().into_iter().flat_map(|rule| [(rule.clone(), true), (rule, false)]) {
+        let mut updater = updater(&rule, N_FEATURES, size);
+        let mut expected = initial(N_FEATURES, size);
+        let mut table = Table::from_values(size, &expected);
         let mut states = vec![0.0; expected.len()];
-        let n_rows = as_product.n_rows();
-        let mut made = RowSteps::default();
-        while made.n_steps < n_rows {
-            let first = made.n_steps;
-            let range = first..first + updater.begin_steps(n_rows - first).unwrap();
-            let each = |_, numbers: (P::Numbers, ())| {
-                let errors = scores(numbers.0).map(|score| score - 1.0);
-                let loss = errors.iter().map(|error| error * error / 2.0).sum();
-                (loss, (gradients(errors), ()))
-            };
-            let tables = [(0, &mut table)];
-            let steps = layers::steps((reads, ()), range, tables, &mut updater, each).unwrap();
-            updater.end_steps(steps.n_steps).unwrap();
-            made.extend(steps);
-        }
-        let loss: f64 = (0..n_rows)
-            .map(|row| {
-                let row = as_product.rows(row..row + 1).unwrap();
-                by_hand(&rule, row, &mut expected, &mut states, S)
-            })
-            .sum();
+        let row_function = |sample: Sample<'_, f64>| {
+            let errors: Vec<f64> = scores(sample.numbers).iter().map(|score| score - 1.0).collect();
+            for gradients in sample.gradients.chunks_mut(size) {
+                gradients.iter_mut().zip(&errors).for_each(|(out, error)| *out = *error);
+            }
+            errors.iter().map(|error| error * error / 2.0).sum()
+        };
+        let made = engine::train(
+            &mut Program {
+                n_samples,
+                reads,
+                tables: &mut [TrainedTable { parameter: 0, table: &mut table }],
+                dense: &mut [],
+                outputs: &mut [],
+                work: 0,
+            },
+            engine::erased(&mut updater).unwrap(),
+            each,
+            Parallel::Sequential,
+            &mut Scratch::default(),
+            &row_function,
+        )
+        .unwrap();
+        let mut step = |row: Range<usize>| {
+            let row = as_product.rows(row).unwrap();
+            by_hand(&rule, row, &mut expected, &mut states, size)
+        };
+        let loss: f64 = if each {
+            (0..n_samples).map(|row| step(row..row + 1)).sum()
+        } else {
+            step(0..n_samples)
+        };
         updater.flush(0, &mut table).unwrap();
         assert_close(table.values(), &expected);
         assert_close(&[made.loss_sum], &[loss]);
     }
 }
 
+fn ids_of(ids: &Dense<u32>) -> Refs<'_, f64> {
+    Refs::Ids(ids.view().into(), 1)
+}
+
 #[test]
-fn steps_of_one_row_through_layers() {
+fn steps_of_the_engine() {
     let x = data();
-    through_layers(layers::Product::<_, 0, 1> { csr: x.view() }, &x);
-    through_layers(layers::Product::<_, 0, 5> { csr: x.view() }, &x);
-    macro_rules! through_bags {
-        ($($mean:literal $weighted:literal),*) => {$(
-            let bags = as_product(x.view(), Named::Bags { mean: $mean, weighted: $weighted });
-            through_layers(layers::Bags::<_, 0, 4, $mean, $weighted> { csr: x.view() }, &bags);
-        )*};
+    let csr = Refs::Csr(x.view());
+    for size in [1, 5, 8, 16] {
+        through_engine(&[read(csr, Pool::Product, size)], &x, size, <[f64]>::to_vec);
     }
-    through_bags!(false false, false true, true false, true true);
+    for (mean, weighted) in [(false, false), (false, true), (true, false), (true, true)] {
+        let bags = as_product(x.view(), Named::Bags { mean, weighted });
+        let read = read(csr, Pool::Bag { mean, weighted }, 4);
+        through_engine(&[read], &bags, 4, <[f64]>::to_vec);
+    }
     let ids = [6u32, 0, 0, 3, 6];
     let taken = Csr::from_rows(N_FEATURES, ids.map(|id| vec![(id as usize, 1.0)])).unwrap();
-    through_layers(layers::Taken::<_, 0, 3> { ids: &ids }, &taken);
+    let ids = Dense::new([5], ids.to_vec()).unwrap();
+    through_engine(&[read(ids_of(&ids), Pool::Rows, 3)], &taken, 3, <[f64]>::to_vec);
+}
+
+/// Sums of what two reads give.
+fn added(numbers: &[f64]) -> Vec<f64> {
+    let (first, second) = numbers.split_at(numbers.len() / 2);
+    first.iter().zip(second).map(|(a, b)| a + b).collect()
 }
 
 /// Of a table that is read twice: by ids that the columns are among, and by those that they are
 /// not.
 #[test]
-fn steps_through_layers_that_read_a_table_twice() {
+fn steps_of_the_engine_that_read_a_table_twice() {
     let x = data();
     for ids in [[6u32, 0, 0, 3, 6], [0, 1, 2, 3, 4], [5, 5, 5, 5, 5]] {
         let rows = ids.iter().enumerate().map(|(row, id)| {
@@ -364,74 +386,73 @@ fn steps_through_layers_that_read_a_table_twice() {
             stored.filter_map(|(column, value)| Some((column, value?))).collect::<Vec<_>>()
         });
         let both = Csr::from_rows(N_FEATURES, rows).unwrap();
-        let product = layers::Product::<_, 0, 3> { csr: x.view() };
-        let taken = layers::Taken::<_, 0, 3> { ids: &ids };
-        through_joined(
-            layers::Together::<_, 0, 3> { reads: (product, (taken, ())) },
-            &both,
-            |(of_product, (of_id, ()))| std::array::from_fn(|at| of_product[at] + of_id[at]),
-            |errors| (errors, (errors, ())),
-        );
+        let ids = Dense::new([5], ids.to_vec()).unwrap();
+        let reads =
+            [read(Refs::Csr(x.view()), Pool::Product, 3), read(ids_of(&ids), Pool::Rows, 3)];
+        through_engine(&reads, &both, 3, added);
     }
 }
 
 /// What is read and not updated: of the same table, some of it by another read as well, and of one
 /// that is not trained.
 #[test]
-fn steps_through_layers_that_read_what_they_do_not_update() {
+fn steps_of_the_engine_that_read_what_they_do_not_update() {
     let x = data();
-    let product = layers::Product::<_, 0, 3> { csr: x.view() };
     for ids in [[6u32, 0, 0, 3, 6], [0, 1, 2, 3, 4]] {
-        let read = layers::Taken::<_, 0, 3> { ids: &ids };
-        let still = layers::Stopped::<_, 0, 3> { read };
-        through_joined(
-            layers::Together::<_, 0, 3> { reads: (still, (product, ())) },
-            &x,
-            |(of_id, (of_product, ()))| std::array::from_fn(|at| of_product[at] + 0.0 * of_id[at]),
-            |errors| ((), (errors, ())),
-        );
-        let values = [1.0, 2.0, 3.0].repeat(N_FEATURES);
-        let by_ids = layers::Frozen::<_, _, 3>::new(read, &values);
+        let product = read(Refs::Csr(x.view()), Pool::Product, 3);
         let units = Csr::from_rows(N_FEATURES, ids.map(|id| vec![(id as usize, 2.0)])).unwrap();
-        let by_columns = layers::Product::<_, 0, 3> { csr: units.view() };
-        let by_columns = layers::Frozen::<_, _, 3>::new(by_columns, &values);
-        through_joined(
-            (product, (by_ids, (by_columns, ()))),
-            &x,
-            |(of_product, (of_id, (of_columns, ())))| {
-                std::array::from_fn(|at| of_product[at] + of_columns[at] - 2.0 * of_id[at])
-            },
-            |errors| (errors, ((), ((), ()))),
-        );
+        let ids = Dense::new([5], ids.to_vec()).unwrap();
+        let still = Read { has_gradient: false, ..read(ids_of(&ids), Pool::Rows, 3) };
+        through_engine(&[still, product], &x, 3, |numbers| numbers[3..].to_vec());
+        let values = [1.0, 2.0, 3.0].repeat(N_FEATURES);
+        let frozen = |refs, pool| Read {
+            source: Source::Frozen(&values, 3),
+            has_gradient: false,
+            ..read(refs, pool, 3)
+        };
+        let by_ids = frozen(ids_of(&ids), Pool::Rows);
+        let by_columns = frozen(Refs::Csr(units.view()), Pool::Product);
+        through_engine(&[product, by_ids, by_columns], &x, 3, |numbers| {
+            (0..3).map(|at| numbers[at] + numbers[6 + at] - 2.0 * numbers[3 + at]).collect()
+        });
     }
 }
 
 #[test]
-fn steps_through_layers_refuse_what_a_table_does_not_have() {
-    let (rule, x) = (Sgd::default(), data());
-    let mut updater = updater(&rule, 3, 2);
-    let mut table = Table::from_values(2, &[1.0; 6]);
-    updater.begin_steps(1).unwrap();
-    let wide = layers::Product::<_, 0, 2> { csr: x.view() };
-    let steps = layers::steps(wide, 0..1, [(0, &mut table)], &mut updater, |_, x| (0.0, x));
-    assert!(steps.unwrap_err().to_string().contains("3"));
-    let long = layers::Taken::<u32, 0, 4> { ids: &[0] };
-    let steps = layers::steps(long, 0..1, [(0, &mut table)], &mut updater, |_, x| (0.0, x));
-    assert!(steps.is_err());
-    let beyond = layers::Taken::<i64, 0, 2> { ids: &[2, 3] };
-    let steps = layers::steps(beyond, 0..2, [(0, &mut table)], &mut updater, |_, x| (0.0, x));
-    let expected = ModelError::Lookup { row: 1, id: 3, n_rows: 3 };
-    assert_eq!(steps.unwrap_err().to_string(), expected.to_string());
-    let still = layers::Stopped::<_, 0, 2> { read: beyond };
-    let steps = layers::steps(still, 0..2, [(0, &mut table)], &mut updater, |_, _| (0.0, ()));
-    assert_eq!(steps.unwrap_err().to_string(), expected.to_string());
-    let known = layers::Taken::<u32, 0, 2> { ids: &[0, 1] };
-    let frozen = layers::Frozen::<_, _, 2>::new(beyond, &[1.0; 6]);
-    let steps =
-        layers::steps((known, (frozen, ())), 0..2, [(0, &mut table)], &mut updater, |_, (x, _)| {
-            (0.0, (x, ((), ())))
+fn steps_of_the_engine_refuse_what_a_table_does_not_have() {
+    let x = data();
+    let refused = |reads: &[Read<'_, '_, f64>], n_samples| {
+        let errors = [true, false].map(|each| {
+            let mut updater = updater(&Sgd::default(), 3, 2);
+            let mut table = Table::from_values(2, &[1.0; 6]);
+            let program = &mut Program {
+                n_samples,
+                reads,
+                tables: &mut [TrainedTable { parameter: 0, table: &mut table }],
+                dense: &mut [],
+                outputs: &mut [],
+                work: 0,
+            };
+            let (parallel, scratch) = (Parallel::Sequential, &mut Scratch::default());
+            let updater = engine::erased(&mut updater).unwrap();
+            engine::train(program, updater, each, parallel, scratch, &|_| 0.0)
+                .unwrap_err()
+                .to_string()
         });
-    assert_eq!(steps.unwrap_err().to_string(), expected.to_string());
+        assert_eq!(errors[0], errors[1]);
+        errors[0].clone()
+    };
+    assert!(refused(&[read(Refs::Csr(x.view()), Pool::Product, 2)], 1).contains('3'));
+    let first = Dense::new([1], vec![0u32]).unwrap();
+    assert!(refused(&[read(ids_of(&first), Pool::Rows, 4)], 1).contains('4'));
+    let ids = Dense::new([2], vec![2i64, 3]).unwrap();
+    let beyond = read(Refs::Ids(ids.view().into(), 1), Pool::Rows, 2);
+    let expected = ModelError::Lookup { row: 1, id: 3, n_rows: 3 }.to_string();
+    assert_eq!(refused(&[beyond], 2), expected);
+    assert_eq!(refused(&[Read { has_gradient: false, ..beyond }], 2), expected);
+    let known = Dense::new([2], vec![0u32, 1]).unwrap();
+    let frozen = Read { source: Source::Frozen(&[1.0; 6], 2), has_gradient: false, ..beyond };
+    assert_eq!(refused(&[read(ids_of(&known), Pool::Rows, 2), frozen], 2), expected);
 }
 
 /// A row that the table does not have is read as NaN and not written.

@@ -33,10 +33,10 @@ pub enum Error {
     Train(#[from] crate::training::TrainError),
     /// A checkpoint cannot be written, read, or loaded into a model.
     #[error(transparent)]
-    Checkpoint(#[from] crate::training::checkpoint::CheckpointError),
+    Checkpoint(#[from] crate::training::checkpoint::error::CheckpointError),
     /// The parameters of two models do not go together.
     #[error(transparent)]
-    Parameter(#[from] Box<crate::training::checkpoint::ParameterMismatch>),
+    Parameter(#[from] Box<crate::training::checkpoint::error::ParameterMismatch>),
     /// An update does not fit the parameters.
     #[error(transparent)]
     Optimizer(#[from] nnz_step::optimizer::OptimizerError),

@@ -33,9 +33,10 @@ enum Arrays {
 impl GeneralisedLinear {
     /// The recorded graph that this stands for.
     fn graph(&self) -> String {
-        let score = match self.bias {
-            true => "%0 = dot(data, weight)\n%1 = broadcast_add(%0, bias)\n%2",
-            false => "%0 = dot(data, weight)\n%1",
+        let score = if self.bias {
+            "%0 = dot(data, weight)\n%1 = broadcast_add(%0, bias)\n%2"
+        } else {
+            "%0 = dot(data, weight)\n%1"
         };
         let operand = if self.bias { "%1" } else { "%0" };
         format!("{score} = {}({operand}, label)", self.head)

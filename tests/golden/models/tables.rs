@@ -218,17 +218,21 @@ impl Family for OfTables {
         /// The model of this name, or the one that is not fused.
         macro_rules! either {
             ($fused:ident, $unfused:ident, $dims:expr) => {
-                match fused {
-                    true => on.visit(&|| $fused::new($dims, Seed(0)), visit),
-                    false => on.visit(&|| $unfused::new($dims, Seed(0)), visit),
+                if fused {
+                    on.visit(&|| $fused::new($dims, Seed(0)), visit)
+                } else {
+                    on.visit(&|| $unfused::new($dims, Seed(0)), visit)
                 }
             };
         }
         match *self {
-            OfTables::Machine { written, features, factors } => match written {
-                true => either!(MachineWritten, MachineWrittenUnfused, dims! { d: features }),
-                false => either!(Machine, MachineUnfused, dims! { d: features, k: factors }),
-            },
+            OfTables::Machine { written, features, factors } => {
+                if written {
+                    either!(MachineWritten, MachineWrittenUnfused, dims! { d: features })
+                } else {
+                    either!(Machine, MachineUnfused, dims! { d: features, k: factors })
+                }
+            }
             OfTables::Factors { stored, users, items, factors } => {
                 let dims = || dims! { users: users, items: items, k: factors };
                 match stored {

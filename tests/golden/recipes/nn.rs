@@ -59,9 +59,10 @@ pub(super) const RECIPES: &[(&str, Make)] = &[
     ("SVMOutput", |given| {
         let margin = given.number("margin").unwrap_or(1.0);
         let scale = given.number("regularization_coefficient").unwrap_or(1.0);
-        let (name, power) = match given.flag("use_linear") {
-            true => ("hinge", margin),
-            false => ("squared_hinge", margin * margin),
+        let (name, power) = if given.flag("use_linear") {
+            ("hinge", margin)
+        } else {
+            ("squared_hinge", margin * margin)
         };
         Some(Recipe::loss(identity(), move |graph, operands| {
             let shape = sizes(graph, operands[0]);
@@ -85,9 +86,10 @@ fn embedding(given: &Given<'_>, clips: bool) -> Recipe {
     Recipe::built(move |graph, operands| {
         let mut clip = Attributes::default();
         clip.set("clip", AttributeValue::Flag(true));
-        match clips && graph.storage(operands[1]) == Storage::Dense {
-            true => apply(graph, "take", &[operands[1], operands[0]], clip),
-            false => call(graph, "embedding", operands),
+        if clips && graph.storage(operands[1]) == Storage::Dense {
+            apply(graph, "take", &[operands[1], operands[0]], clip)
+        } else {
+            call(graph, "embedding", operands)
         }
     })
 }

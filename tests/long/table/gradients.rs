@@ -122,16 +122,15 @@ fn check(case: &Case<'_>) -> usize {
         let each = signature.operands.iter().zip(&application.shapes);
         for (place, (pattern, shape)) in each.enumerate() {
             let choices = operands(*pattern, shape, classes, signed, &mut numbers);
-            given.push(match place == index {
-                true => {
-                    let mut values = values(size, signed, &mut numbers);
-                    // What a sparse operand does not store has a gradient too.
-                    if round >= 2 && is_smooth_at_zero(operator) {
-                        values.iter_mut().step_by(2).for_each(|value| *value = 0.0);
-                    }
-                    Given::Dense(shape.clone(), values)
+            given.push(if place == index {
+                let mut values = values(size, signed, &mut numbers);
+                // What a sparse operand does not store has a gradient too.
+                if round >= 2 && is_smooth_at_zero(operator) {
+                    values.iter_mut().step_by(2).for_each(|value| *value = 0.0);
                 }
-                false => choices[(round + 1) % choices.len()].clone(),
+                Given::Dense(shape.clone(), values)
+            } else {
+                choices[(round + 1) % choices.len()].clone()
             });
         }
         if has_numbers || compiled.is_none() {
@@ -232,9 +231,10 @@ fn graph(case: &Case<'_>, given: &[Given]) -> Option<Compiled> {
         let direct = storage == Storage::RowSparse && through == Through::Product;
         let declared = if direct { storage } else { Storage::Dense };
         let id = graph.declare(kind, &name, declared, element, dims, Place(0));
-        ids.push(match declared == storage {
-            true => id,
-            false => apply(&mut graph, storage.name(), vec![id]),
+        ids.push(if declared == storage {
+            id
+        } else {
+            apply(&mut graph, storage.name(), vec![id])
         });
     }
     let result = graph.apply(operator, ids, application.attributes.clone(), Place(0));
@@ -267,10 +267,7 @@ fn graph(case: &Case<'_>, given: &[Given]) -> Option<Compiled> {
         }
         _ => return None,
     };
-    let loss = match shape.is_empty() {
-        true => weighted,
-        false => apply(&mut graph, "sum", vec![weighted]),
-    };
+    let loss = if shape.is_empty() { weighted } else { apply(&mut graph, "sum", vec![weighted]) };
     graph.losses.push(loss);
     Some(compile(graph))
 }

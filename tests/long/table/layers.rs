@@ -109,9 +109,8 @@ pub(crate) fn evaluate(
             Naive::dense(&first.shape, values.collect())
         }
         "sampled_dot" => {
-            let read = |array: &Naive, flag| match attributes.flag(flag) {
-                true => array.transposed(),
-                false => array.clone(),
+            let read = |array: &Naive, flag| {
+                if attributes.flag(flag) { array.transposed() } else { array.clone() }
             };
             let (mut lhs, mut rhs) =
                 (read(first, "transpose_lhs"), read(&operands[1], "transpose_rhs"));
@@ -121,9 +120,12 @@ pub(crate) fn evaluate(
                 lhs.shape.push(1);
                 rhs.shape.insert(0, 1);
             }
-            grid(lhs.shape[0], rhs.shape[1], |i, j| match like.stored[i * rhs.shape[1] + j] {
-                true => (0..lhs.shape[1]).map(|l| at(&lhs, i, l) * at(&rhs, l, j)).sum(),
-                false => 0.0,
+            grid(lhs.shape[0], rhs.shape[1], |i, j| {
+                if like.stored[i * rhs.shape[1] + j] {
+                    (0..lhs.shape[1]).map(|l| at(&lhs, i, l) * at(&rhs, l, j)).sum()
+                } else {
+                    0.0
+                }
             })
         }
         _ => return None,
@@ -145,9 +147,11 @@ fn share(bags: &Naive, attributes: &Attributes, bag: usize, column: usize) -> f6
         (true, false) => 1.0,
     };
     let total: f64 = (0..v).map(weight).sum();
-    match attributes.flag("mean") {
-        true if total == 0.0 => 0.0,
-        true => weight(column) / total,
-        false => weight(column),
+    if !attributes.flag("mean") {
+        weight(column)
+    } else if total == 0.0 {
+        0.0
+    } else {
+        weight(column) / total
     }
 }

@@ -93,9 +93,10 @@ pub(crate) fn evaluate(
             let axes = attributes.list("axes").unwrap();
             let axes: Vec<usize> = axes.values().map(|axis| axis as usize).collect();
             // Axis i of the result is axis `order[i]` of the operand.
-            let order: Vec<usize> = match attributes.flag("inverse") {
-                false => axes,
-                true => (0..rank).map(|to| axes.iter().position(|at| *at == to).unwrap()).collect(),
+            let order: Vec<usize> = if attributes.flag("inverse") {
+                (0..rank).map(|to| axes.iter().position(|at| *at == to).unwrap()).collect()
+            } else {
+                axes
             };
             let shape: Vec<usize> = order.iter().map(|axis| x.shape[*axis]).collect();
             from(&shape, &|index, axis| index[order.iter().position(|at| *at == axis).unwrap()])
@@ -115,9 +116,8 @@ pub(crate) fn evaluate(
         }
         "reverse" => {
             let axes = attributes.axes("axis");
-            from(&x.shape, &|index, axis| match axes.contain(axis, rank) {
-                true => x.shape[axis] - 1 - index[axis],
-                false => index[axis],
+            from(&x.shape, &|index, axis| {
+                if axes.contain(axis, rank) { x.shape[axis] - 1 - index[axis] } else { index[axis] }
             })
         }
         "tile" => {
@@ -130,34 +130,35 @@ pub(crate) fn evaluate(
         "repeat" => {
             let (mut shape, repeated) = (x.shape.clone(), repeated(&x.shape));
             shape[repeated.unwrap()] *= repeats;
-            from(&shape, &|index, axis| match repeated == Some(axis) {
-                true => index[axis] / repeats,
-                false => index[axis],
+            from(&shape, &|index, axis| {
+                if repeated == Some(axis) { index[axis] / repeats } else { index[axis] }
             })
         }
         "repeat_gradient" => {
             let repeated = repeated(&x.shape);
-            back(&|index, axis| match repeated == Some(axis) {
-                true => index[axis] / repeats,
-                false => index[axis],
+            back(&|index, axis| {
+                if repeated == Some(axis) { index[axis] / repeats } else { index[axis] }
             })
         }
         "stack" | "stack_next" => {
             let next = operator == "stack_next";
             let mut shape = operands[1].shape.clone();
-            let axis = match next {
-                true => axis(attributes, &x.shape),
-                false => place_of(attributes.integer("axis").unwrap_or(0), rank + 1).unwrap(),
+            let axis = if next {
+                axis(attributes, &x.shape)
+            } else {
+                place_of(attributes.integer("axis").unwrap_or(0), rank + 1).unwrap()
             };
             let stacked = if next { x.shape[axis] } else { 1 };
             shape.insert(axis, stacked + 1);
             array(&shape, |index| {
                 let mut one = index.to_vec();
                 one.remove(axis);
-                match index[axis] < stacked {
-                    true if next => x.at(index),
-                    true => x.at(&one),
-                    false => operands[1].at(&one),
+                if index[axis] >= stacked {
+                    operands[1].at(&one)
+                } else if next {
+                    x.at(index)
+                } else {
+                    x.at(&one)
                 }
             })
         }

@@ -283,9 +283,8 @@ fn axis_spans(attributes: &Attributes, shape: &[usize]) -> Vec<Vec<usize>> {
         ["begin", "end", "step"].map(|name| attributes.list(name).and_then(|list| list.get(0)));
     let cut = axis(attributes, shape);
     let axes = shape.iter().enumerate();
-    axes.map(|(axis, extent)| match axis == cut {
-        true => positions(begin, end, step, *extent),
-        false => (0..*extent).collect(),
+    axes.map(|(axis, extent)| {
+        if axis == cut { positions(begin, end, step, *extent) } else { (0..*extent).collect() }
     })
     .collect()
 }
@@ -392,9 +391,10 @@ pub(crate) fn evaluate(
             let from = |index: &[usize]| x.at(&picked_from(index, axis, ids, x.shape.len()));
             let found = array(&ids.shape, from);
             let mut shape = x.shape.clone();
-            match attributes.flag("keepdims") {
-                true => shape[axis] = 1,
-                false => drop(shape.remove(axis)),
+            if attributes.flag("keepdims") {
+                shape[axis] = 1;
+            } else {
+                shape.remove(axis);
             }
             Naive::dense(&shape, found.values)
         }

@@ -323,9 +323,10 @@ fn losses(
         let classes = label.shape.len() == 1;
         let row = |(score, label): (&[f64], &[f64])| {
             let log_total = score.iter().map(|s| s.exp()).sum::<f64>().ln();
-            match classes {
-                true => log_total - score[label[0] as usize],
-                false => label.iter().zip(score).map(|(t, s)| t * (log_total - s)).sum(),
+            if classes {
+                log_total - score[label[0] as usize]
+            } else {
+                label.iter().zip(score).map(|(t, s)| t * (log_total - s)).sum()
             }
         };
         return Some(rows.map(row).collect());
@@ -367,9 +368,12 @@ fn loss_gradient(
         let (mut values, classes): (Vec<f64>, _) =
             (probabilities.collect(), label.shape.len() == 1);
         for (row, probabilities) in values.chunks_exact_mut(k.max(1)).enumerate() {
-            let target = |column: usize| match classes {
-                true => f64::from(u8::from(label.values[row] as usize == column)),
-                false => label.values[row * k + column],
+            let target = |column: usize| {
+                if classes {
+                    f64::from(u8::from(label.values[row] as usize == column))
+                } else {
+                    label.values[row * k + column]
+                }
             };
             let mass: f64 = (0..k).map(target).sum();
             for (column, p) in probabilities.iter_mut().enumerate() {

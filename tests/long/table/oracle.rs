@@ -196,10 +196,13 @@ fn compare<T: Float>(
                     },
                 )
             }
-            Kind::Binary(..) | Kind::Unary(_) if sparse => match expected.stored[place] {
-                true => (value, Some(true)),
-                false => (0.0, Some(false)),
-            },
+            Kind::Binary(..) | Kind::Unary(_) if sparse => {
+                if expected.stored[place] {
+                    (value, Some(true))
+                } else {
+                    (0.0, Some(false))
+                }
+            }
             _ => (value, None),
         };
         let same = found == value

@@ -104,18 +104,20 @@ pub(crate) fn evaluate(
         }
         "sort" | "argsort" | "topk" | "topk_ids" => {
             let (axis, mut shape) = (axis(&x.shape), x.shape.clone());
-            let largest_first = match operator.starts_with("topk") {
-                true => {
-                    shape[axis] = attributes.integer("k").unwrap_or(1) as usize;
-                    !attributes.flag("smallest")
-                }
-                false => attributes.flag("descending"),
+            let largest_first = if operator.starts_with("topk") {
+                shape[axis] = attributes.integer("k").unwrap_or(1) as usize;
+                !attributes.flag("smallest")
+            } else {
+                attributes.flag("descending")
             };
             array(&shape, |index| {
                 let values = along(x, index);
-                let before = |a: usize, b: usize| match largest_first {
-                    true => values[a] > values[b] || values[a] == values[b] && a < b,
-                    false => values[a] < values[b] || values[a] == values[b] && a < b,
+                let before = |a: usize, b: usize| {
+                    if largest_first {
+                        values[a] > values[b] || values[a] == values[b] && a < b
+                    } else {
+                        values[a] < values[b] || values[a] == values[b] && a < b
+                    }
                 };
                 // The one that as many come before as its place says.
                 let rank = |at: &usize| (0..values.len()).filter(|b| before(*b, *at)).count();

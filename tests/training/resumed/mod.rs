@@ -79,9 +79,10 @@ fn training_to_be_killed() {
         return;
     };
     let mut trainer = killed_trainer().callback(Checkpoints::new(&path).every_batches(3));
-    match std::path::Path::new(&path).exists() {
-        true => trainer.resume(&mut model(), &data(), &path).unwrap(),
-        false => trainer.fit(&mut model(), &data()).unwrap(),
+    if std::path::Path::new(&path).exists() {
+        trainer.resume(&mut model(), &data(), &path).unwrap()
+    } else {
+        trainer.fit(&mut model(), &data()).unwrap()
     };
 }
 

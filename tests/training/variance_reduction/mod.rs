@@ -282,9 +282,10 @@ impl nnz::training::Callback for StopAt {
     }
 
     fn batch(&mut self, moment: &nnz::training::Moment<'_>) -> nnz::Result<ControlFlow<()>> {
-        match moment.position() == self.0 {
-            true => Ok(ControlFlow::Break(())),
-            false => Ok(ControlFlow::Continue(())),
+        if moment.position() == self.0 {
+            Ok(ControlFlow::Break(()))
+        } else {
+            Ok(ControlFlow::Continue(()))
         }
     }
 }

@@ -179,10 +179,13 @@ impl DataSource<f64> for Fails<'_> {
         options: &BatchOptions,
     ) -> nnz::data::Result<DatasetBatches<'s, f64>> {
         let is_chosen = (thread::current().id() == self.caller) == self.fails_caller;
-        match is_chosen && self.failures.fetch_add(1, Ordering::Relaxed) == 0 {
-            true if self.panics => panic!("no such disk"),
-            true => Err(DataError::ZeroBatchSize.into()),
-            false => self.data.batches(inputs, options),
+        let fails = is_chosen && self.failures.fetch_add(1, Ordering::Relaxed) == 0;
+        if fails && self.panics {
+            panic!("no such disk");
+        } else if fails {
+            Err(DataError::ZeroBatchSize.into())
+        } else {
+            self.data.batches(inputs, options)
         }
     }
 }

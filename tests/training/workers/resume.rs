@@ -54,9 +54,10 @@ fn timeless(mut report: FitReport) -> FitReport {
 
 fn resumes<R: UpdateRule>(rule: R, clip_norm: Option<f64>, test: &str) {
     let data = data();
-    let schedule = match R::ONE_RATE {
-        true => Schedule::Constant,
-        false => Schedule::InverseScaling { decay: 0.1, power: 0.5, unit: ScheduleUnit::Step },
+    let schedule = if R::ONE_RATE {
+        Schedule::Constant
+    } else {
+        Schedule::InverseScaling { decay: 0.1, power: 0.5, unit: ScheduleUnit::Step }
     };
     let new = || trainer(rule.clone()).schedule(schedule.clone()).clip_norm(clip_norm).epochs(4);
     let mut expected = machine();

@@ -57,9 +57,10 @@ fn batches(x: &Csr, shuffled: bool) -> Result<Workload<'_>, Error> {
         (RowSparse::default(), Context::default(), RowSelection::new()),
         move |(out, context, selection)| {
             for batch in rows.chunks_exact(BATCH) {
-                let view = match shuffled {
-                    true => selection.gather(x, batch),
-                    false => x.rows(batch[0]..batch[0] + BATCH),
+                let view = if shuffled {
+                    selection.gather(x, batch)
+                } else {
+                    x.rows(batch[0]..batch[0] + BATCH)
                 };
                 if let Ok(view) = view {
                     dot::cpu::csr_transposed_dense(out, view, rhs.view(), false, context);

@@ -6,22 +6,20 @@
 //! loss: forward, loss gradient and (for a batch of one row) update without a value of the batch's
 //! size in between. What does not fit says why, and runs kernels one after the other, but for
 //! gradients of rows, which are [scattered](super::Scatter) into the update; what comes before that
-//! may be one loop as well, through dense [`Layers`].
+//! may be one loop as well, by a [`RowProgram`].
 
 mod chains;
-mod layers;
 mod lookups;
 mod row_loop;
 #[cfg(test)]
 mod tests;
 
 pub use chains::{Chain, ChainRead, Chains, Reach, chains};
-pub use layers::{DenseGradient, FEW, Layers, RowComputed, RowValue, RowsRead, are_few};
 pub use lookups::{Lookup, LookupRead, NamedRow};
 
-use self::layers::layers;
 use self::row_loop::row_loop;
-use super::scatter::{Scatter, scatter};
+use super::row_program::{RowProgram, row_program};
+use super::scatter::{Pairwise, Scatter, scatter};
 use crate::ir::{Graph, ValueId};
 use crate::shapes::Dim;
 
@@ -39,9 +37,8 @@ pub enum Fusion {
         reason: String,
         /// The parameters whose gradients do.
         parameters: Vec<Scatter>,
-        /// What is one loop where each step is of one row, or its layers are [few](are_few)
-        /// elements, or why that is not either.
-        one_row: Result<Box<Layers>, String>,
+        /// What a step does for one sample, or why it is not known.
+        program: Result<Box<RowProgram>, String>,
     },
     /// One loop over the rows of data.
     RowLoop(Box<RowLoop>),
@@ -185,7 +182,7 @@ impl Fusion {
     /// whatever the batch. Nothing where constants of Rust decide.
     pub fn through_layers(&self, graph: &Graph) -> Option<bool> {
         match self {
-            Fusion::Scattered { one_row: Ok(layers), .. } => layers.are_few(graph),
+            Fusion::Scattered { program: Ok(program), .. } => program.are_few(graph),
             _ => Some(false),
         }
     }
@@ -210,12 +207,14 @@ pub fn fuse(graph: &Graph) -> Fusion {
     }
     match row_loop(graph) {
         Ok(parts) => Fusion::RowLoop(Box::new(parts)),
-        Err(reason) => match scatter(graph) {
-            parameters if parameters.is_empty() => Fusion::None { reason },
-            parameters => {
-                let one_row = layers(graph, &parameters).map(Box::new);
-                Fusion::Scattered { reason, parameters, one_row }
+        Err(reason) => {
+            let program = row_program(graph, &scatter(graph, Pairwise::Included));
+            match scatter(graph, Pairwise::Excluded) {
+                parameters if parameters.is_empty() && program.is_err() => Fusion::None { reason },
+                parameters => {
+                    Fusion::Scattered { reason, parameters, program: program.map(Box::new) }
+                }
             }
-        },
+        }
     }
 }

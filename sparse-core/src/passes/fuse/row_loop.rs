@@ -138,7 +138,7 @@ pub(super) fn row_loop(graph: &Graph) -> Result<RowLoop, String> {
 
 /// The gradient of a loss of the table with respect to its scores, where labels and weights of rows
 /// are data.
-pub(super) fn loss_gradient(graph: &Graph, loss: ValueId) -> Result<ValueId, String> {
+fn loss_gradient(graph: &Graph, loss: ValueId) -> Result<ValueId, String> {
     let apply = graph.apply_of(loss).ok_or("the loss is not computed")?;
     let operators::Kind::Loss { gradient, .. } = apply.operator.kind else {
         let name = apply.operator.name;
@@ -226,7 +226,7 @@ fn find_interaction(
 }
 
 /// Whether an attribute names the columns of a value that has rows and columns, or nothing.
-pub(super) fn is_over_columns(apply: &Apply, axis: &str) -> bool {
+fn is_over_columns(apply: &Apply, axis: &str) -> bool {
     let axis = apply.operator.integer(&apply.attributes, axis);
     axis.is_none_or(|axis| place_of(axis, 2) == Some(1))
 }
@@ -248,7 +248,7 @@ fn is_element_wise(
 }
 
 /// Whether an operator is a function of the elements at one place, given by a formula.
-pub(super) fn is_scalar_function(apply: &Apply) -> bool {
+fn is_scalar_function(apply: &Apply) -> bool {
     match apply.operator.kind {
         operators::Kind::Unary(_) => true,
         operators::Kind::Binary(family, _) => {

@@ -2,15 +2,13 @@
 //! and update.
 
 mod call;
-mod layers;
 mod loss;
-mod many_rows;
 mod names;
+mod program;
 mod row;
 mod shape;
 
-pub(super) use self::layers::each_row as each_row_through_layers;
-pub(super) use self::many_rows::{condition as is_one_pass, many_rows};
+pub(super) use self::program::{are_few, method, n_samples};
 pub(super) use self::shape::corrects_scores;
 
 use self::call::call;

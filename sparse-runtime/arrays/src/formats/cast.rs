@@ -62,11 +62,10 @@ fn try_cast<T: Stored, U: Stored>(values: &[T]) -> Result<Vec<U>, FormatError> {
     let convert = |(position, value): (usize, &T)| {
         let number = value.to_number();
         let result = U::from_number(number);
-        match same(number, result.to_number()) {
-            true => Ok(result),
-            false => {
-                Err(FormatError::Inexact { position, value: value.to_string(), element: U::TYPE })
-            }
+        if same(number, result.to_number()) {
+            Ok(result)
+        } else {
+            Err(FormatError::Inexact { position, value: value.to_string(), element: U::TYPE })
         }
     };
     values.iter().enumerate().map(convert).collect()

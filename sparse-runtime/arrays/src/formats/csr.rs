@@ -289,10 +289,7 @@ impl<T: Stored> Csr<T> {
 
     /// The arrays, with the values for writing.
     pub(crate) fn parts_mut(&mut self) -> (&[u64], ColumnIdsView<'_>, &mut [T]) {
-        let indptr: &[u64] = match self.indptr.is_empty() {
-            true => NO_ROWS,
-            false => &self.indptr,
-        };
+        let indptr: &[u64] = if self.indptr.is_empty() { NO_ROWS } else { &self.indptr };
         (indptr, self.columns.view(), &mut self.values)
     }
 

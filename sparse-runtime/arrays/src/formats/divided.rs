@@ -63,13 +63,13 @@ pub struct DividedEntries<T> {
     n_cols: usize,
     /// The first column of each part but the first.
     firsts: Vec<usize>,
-    parts: Vec<Part<T>>,
+    parts: Vec<ColumnPart<T>>,
 }
 
 /// Invariant: as that of a csr, but that the first row begins after [`BEFORE`] entries that are of
 /// none, unless the csr has no entries.
 #[derive(Clone)]
-struct Part<T> {
+struct ColumnPart<T> {
     indptr: Vec<u64>,
     columns: ColumnIds,
     values: Vec<T>,
@@ -101,7 +101,7 @@ impl<T: Stored> DividedEntries<T> {
         let parts = &mut parts[..=firsts.len()];
         thread_pool::each(parts, |place, part| {
             let first = place.checked_sub(1).map(|before| firsts[before]);
-            *part = Part::of(x, first, firsts.get(place).copied()).map(Some);
+            *part = ColumnPart::of(x, first, firsts.get(place).copied()).map(Some);
         });
         let mut all = Vec::with_capacity(parts.len());
         for part in parts {
@@ -128,7 +128,7 @@ impl<T: Stored> DividedEntries<T> {
     }
 }
 
-impl<T: Stored> Part<T> {
+impl<T: Stored> ColumnPart<T> {
     /// The entries from one column on and before another.
     fn of(
         x: CsrView<'_, T>,
@@ -165,7 +165,7 @@ impl<T: Stored> Part<T> {
                 columns.extend_from_slice(&ids[entries.clone()]);
                 values.extend_from_slice(&x.values()[entries]);
             }
-            Ok(Part { indptr, columns: ColumnId::into_ids(columns), values, lanes })
+            Ok(ColumnPart { indptr, columns: ColumnId::into_ids(columns), values, lanes })
         })
     }
 }
@@ -245,7 +245,7 @@ impl<'a, T: Stored> DividedRows<'a, T> {
 
     /// The entries of one part, as rows as many as the view has.
     pub fn part(self, part: usize) -> CsrView<'a, T> {
-        let Part { indptr, columns, values, .. } = &self.entries.parts[part];
+        let ColumnPart { indptr, columns, values, .. } = &self.entries.parts[part];
         let (starts, ends) = match self.rows {
             WhichRows::Run { first, len } => {
                 let indptr = &indptr[first..=first + len];

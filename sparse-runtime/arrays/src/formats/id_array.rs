@@ -142,19 +142,19 @@ impl<'a> IdsView<'a> {
 #[inline]
 pub fn position_beyond<I: Id>(ids: &[I], bound: usize) -> Option<usize> {
     /// Ids that are compared without a choice for each, so that the compiler makes vectors of them.
-    const TOGETHER: usize = 64;
+    const IDS_PER_CHUNK: usize = 64;
     let is_beyond = |id: &I| id.index().is_none_or(|index| index >= bound);
     simd::wide(
         #[inline(always)]
         || {
-            for (chunk, ids) in ids.chunks(TOGETHER).enumerate() {
+            for (chunk, ids) in ids.chunks(IDS_PER_CHUNK).enumerate() {
                 let mut beyond = false;
                 for id in ids {
                     beyond |= is_beyond(id);
                 }
                 if beyond {
                     let position = ids.iter().position(is_beyond);
-                    return position.map(|position| chunk * TOGETHER + position);
+                    return position.map(|position| chunk * IDS_PER_CHUNK + position);
                 }
             }
             None

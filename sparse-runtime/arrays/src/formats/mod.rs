@@ -61,6 +61,7 @@
 //! # Ok::<(), nnz::formats::FormatError>(())
 //! ```
 
+mod array;
 mod cast;
 pub mod column_shares;
 mod convert;
@@ -94,6 +95,7 @@ mod shape;
 mod signed;
 
 pub(crate) use crate::with_ids;
+pub use array::Array;
 pub use copy::AnyView;
 pub(crate) use csr::CsrBuffers;
 pub use csr::{Csr, CsrParts};
@@ -116,32 +118,6 @@ pub use row_sparse::{RowIdsView, RowSparse, RowSparseView};
 pub use shape::{MAX_RANK, Shape};
 pub use signed::ids_from_signed;
 
-use crate::device::Device;
-use sparse_core::element::Element;
 pub use sparse_core::element::Unit;
 #[cfg(feature = "half")]
 pub use sparse_core::element::{bf16, f16};
-use sparse_core::storage::Storage;
-
-/// An array type: [`Dense`], [`Csr`] or [`RowSparse`].
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not an array",
-    note = "arrays own what they hold: of a view, `to_owned` makes one"
-)]
-pub trait Array {
-    /// The type of its elements.
-    type Element: Element;
-    /// Its storage type.
-    const STORAGE: Storage;
-}
-
-macro_rules! arrays {
-    ($($array:ident),*) => {
-        $(impl<T: Element, D: Device> Array for $array<T, D> {
-            type Element = T;
-            const STORAGE: Storage = Storage::$array;
-        })*
-    };
-}
-
-arrays!(Dense, Csr, RowSparse);

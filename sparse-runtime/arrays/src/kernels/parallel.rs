@@ -59,9 +59,10 @@ fn split_among<T: Stored, U: Send>(
         let mut rest = rest.lock().unwrap_or_else(PoisonError::into_inner);
         let (rows, out, left) = &mut *rest;
         let n_rows = rows.n_rows();
-        let n_taken = match *left <= least {
-            true => n_rows,
-            false => row_at(*rows, (*left / (SHARES * threads)).max(least)).clamp(1, n_rows),
+        let n_taken = if *left <= least {
+            n_rows
+        } else {
+            row_at(*rows, (*left / (SHARES * threads)).max(least)).clamp(1, n_rows)
         };
         let (taken, left_rows) = rows.split(n_taken);
         let (taken_out, left_out) = std::mem::take(out).split_at_mut(n_taken * width);
@@ -112,9 +113,10 @@ pub(crate) fn split_columns<T: Stored, U: Send>(
     }
     let (mut rest, mut start, mut pieces) = (out, 0, [const { None }; MAX_PARTS]);
     for (piece, columns) in pieces.iter_mut().zip(column_ranges(matrix, parts)) {
-        let end = match columns.end == matrix.n_cols() {
-            true => start + rest.len() / width,
-            false => place(columns.end).max(start),
+        let end = if columns.end == matrix.n_cols() {
+            start + rest.len() / width
+        } else {
+            place(columns.end).max(start)
         };
         let (out, after) = rest.split_at_mut((end - start) * width);
         *piece = Some((columns, start, out));

@@ -2,9 +2,12 @@
 
 #[cfg(target_os = "linux")]
 use nnz_device::huge_pages::LARGE_PAGE;
+use nnz_device::mapped_pages::MappedRanges;
+#[cfg(target_os = "linux")]
+use nnz_device::mapped_pages::mapped_ranges;
 use nnz_device::memory;
 use nnz_device::prefetch::LINE;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::sync::Arc;
 
 /// A run of elements that starts at a multiple of 64 bytes, so that a row of 64 bytes is one cache
@@ -128,6 +131,29 @@ impl<T: Copy + Default> Aligned<T> {
             shared => shared,
         };
         Aligned { memory, ..self }
+    }
+
+    /// Ranges of bytes, ascending and disjoint, outside of which every bit is zero: those
+    /// in pages that were never touched. All bytes of a small run and of a file.
+    pub(super) fn mapped_bytes(&self) -> impl Iterator<Item = Range<usize>> + use<T> {
+        let start = self.as_ptr().addr();
+        let addresses = start..start + size_of_val(&self[..]);
+        let ranges = match self.owned() {
+            #[cfg(target_os = "linux")]
+            Some(Owned::Pages(_)) => mapped_ranges(addresses),
+            _ => MappedRanges::all(addresses),
+        };
+        ranges.map(move |range| range.start - start..range.end - start)
+    }
+
+    /// `None` of a mapped file.
+    fn owned(&self) -> Option<&Owned<T>> {
+        match &self.memory {
+            Memory::Own(owned) => Some(owned),
+            Memory::Shared(owned) => Some(owned),
+            #[cfg(target_os = "linux")]
+            Memory::File(_) => None,
+        }
     }
 
     fn copied(&self) -> Self {

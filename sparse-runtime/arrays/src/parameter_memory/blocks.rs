@@ -3,7 +3,7 @@
 
 use super::aligned::Aligned;
 use super::tenant::{Owner, Tenant};
-use super::zeros::{ROWS_PER_RUN, are_zero};
+use super::zeros::{ROWS_PER_RUN, are_zero, rows_of_run, runs_of_bytes};
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -57,9 +57,10 @@ impl Layout {
 const fn stride_of<T, S>(used: usize) -> usize {
     let (power, of_weights, of_states) =
         (used.next_power_of_two(), align_of::<T>(), align_of::<S>());
-    match 3 * power <= 4 * used {
-        true => power,
-        false => used.next_multiple_of(if of_states > of_weights { of_states } else { of_weights }),
+    if 3 * power <= 4 * used {
+        power
+    } else {
+        used.next_multiple_of(if of_states > of_weights { of_states } else { of_weights })
     }
 }
 
@@ -95,8 +96,8 @@ impl Blocks {
         // in the other.
         let end = |layout: Layout| layout.slot.or(layout.last).unwrap_or(layout.stride);
         let used = end(from).min(end(to)).min(from.stride).min(to.stride);
-        for first in (0..n_rows).step_by(ROWS_PER_RUN) {
-            let rows = first..n_rows.min(first + ROWS_PER_RUN);
+        for run in self.mapped_runs(n_rows).flatten() {
+            let rows = rows_of_run(run, n_rows);
             if self.are_zero(rows.clone()) {
                 continue;
             }
@@ -157,6 +158,12 @@ impl Blocks {
         let Range { start, end } = rows;
         let words = start * self.layout.stride / 8..(end * self.layout.stride).div_ceil(8);
         are_zero(&self.memory[words])
+    }
+
+    /// The runs of rows outside of which [every bit is zero](Aligned::mapped_bytes), of `n_rows`.
+    pub(super) fn mapped_runs(&self, n_rows: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+        let n_runs = n_rows.div_ceil(ROWS_PER_RUN);
+        runs_of_bytes(self.memory.mapped_bytes(), self.layout.stride, n_runs)
     }
 
     /// The weights of a row.
@@ -238,10 +245,7 @@ impl<S: Copy> StatesMut<'_, S> {
     /// The same where rows lie so, and the compiler may know how; as they are where not.
     #[inline(always)]
     pub fn known_to_lie(self, layout: Layout) -> Result<Self, Self> {
-        match self.layout == layout {
-            true => Ok(StatesMut { layout, ..self }),
-            false => Err(self),
-        }
+        if self.layout == layout { Ok(StatesMut { layout, ..self }) } else { Err(self) }
     }
 
     /// Those of a row.

@@ -19,7 +19,7 @@ use runs_in_use::RunsInUse;
 use sparse_core::element::Element;
 use std::fmt;
 use std::sync::{Mutex, OnceLock, PoisonError};
-use zeros::{ROWS_PER_RUN, are_zero};
+use zeros::{are_zero, in_either, mapped_runs, rows_of_run};
 
 /// All rows of a parameter, as weights alone or with the state of an update rule beside each row.
 ///
@@ -160,6 +160,11 @@ impl<T: Element> Table<T> {
     /// The weights, row major. O(1), after a step that wrote blocks O(values).
     #[inline]
     pub fn values(&self) -> &[T] {
+        self.newest()
+    }
+
+    #[inline(always)]
+    fn newest(&self) -> &Aligned<T> {
         self.values.get_or_init(|| self.gather())
     }
 
@@ -252,8 +257,9 @@ impl<T: Element> Table<T> {
         let is_new = spare.is_none();
         let mut values = spare.unwrap_or_else(|| Aligned::new(T::default(), self.len()));
         if let (Some(blocks), true) = (&self.blocks, self.row_size > 0) {
-            for first in (0..self.n_rows).step_by(ROWS_PER_RUN) {
-                let rows = first..self.n_rows.min(first + ROWS_PER_RUN);
+            let runs =
+                in_either(blocks.mapped_runs(self.n_rows), mapped_runs(&values, self.row_size));
+            for rows in runs.flatten().map(|run| rows_of_run(run, self.n_rows)) {
                 let weights = rows.start * self.row_size..rows.end * self.row_size;
                 // What nobody has written stays unmapped.
                 if blocks.are_zero(rows.clone()) && (is_new || are_zero(&values[weights.clone()])) {
@@ -405,10 +411,10 @@ impl<T: Element> Table<T> {
             && self.row_size > 0
             && has_values
         {
-            let size = ROWS_PER_RUN.saturating_mul(self.row_size);
-            for (run, newest) in values.chunks(size).enumerate() {
-                let first = run * ROWS_PER_RUN;
-                let rows = first..self.n_rows.min(first + ROWS_PER_RUN);
+            let runs =
+                in_either(mapped_runs(values, self.row_size), blocks.mapped_runs(self.n_rows));
+            for rows in runs.flatten().map(|run| rows_of_run(run, self.n_rows)) {
+                let newest = &values[rows.start * self.row_size..rows.end * self.row_size];
                 // As in `gather`: rows that are zero, and were, are not written.
                 if are_zero(newest) && (is_new || blocks.are_zero(rows.clone())) {
                     continue;

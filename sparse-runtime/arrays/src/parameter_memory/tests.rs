@@ -202,6 +202,119 @@ fn n15_norms_of_a_large_table_are_those_of_its_written_rows() {
     assert!(norms.n_rows_not_zero > 9_000);
 }
 
+/// Norms by the weights of all rows, each read.
+fn norms_of_all_rows(table: &Table<f32>) -> Norms {
+    let mut norms = Norms::default();
+    for row in (0..table.n_rows()).map(|row| table.row(row)) {
+        row.iter().for_each(|weight| norms.l1 += f64::from(weight.abs()));
+        row.iter().for_each(|weight| norms.sum_of_squares += f64::from(*weight).powi(2));
+        norms.n_rows_not_zero += u64::from(row.iter().any(|weight| *weight != 0.0));
+    }
+    norms
+}
+
+/// Of pages of 2 MiB: with others the system maps less. Rows are powers of two, so that
+/// no run of them lies in two pages: a read of it would map both.
+#[test]
+fn n15_norms_look_at_rows_in_pages_that_were_touched() {
+    const N_ROWS: usize = 1 << 23;
+    let rows = [3, 4, 1 << 21, N_ROWS - 1];
+    let check = |table: &Table<f32>| {
+        let n_looked_at = table.n_mapped_rows();
+        let most = 3 * 3 * ((2 << 20) / (4 * table.row_size()));
+        assert!(most < N_ROWS);
+        if nnz_device::mapped_pages::MappedRanges::are_reported() {
+            assert!(n_looked_at <= most, "{n_looked_at} rows of {most}");
+        } else {
+            eprintln!("skipped: the system does not report which pages are mapped");
+            assert_eq!(n_looked_at, N_ROWS);
+        }
+        let norms = table.norms();
+        assert_eq!(norms.n_rows_not_zero, rows.len() as u64);
+        norms
+    };
+    let tenant = Tenant::default();
+    for row_size in [1, 4] {
+        let mut table = Table::<f32>::zeros(N_ROWS, row_size);
+        rows.iter().for_each(|row| table.values_mut()[row * row_size] = *row as f32 + 0.1);
+        check(&table);
+        for _ in 0..2 {
+            rows.iter().for_each(|row| write(&mut table, &tenant, *row, 0.5, [1.0, 2.0]));
+            check(&table);
+            table.values_mut()[0] = 0.0;
+            check(&table);
+        }
+        rows.iter().for_each(|row| write(&mut table, &tenant, *row, 0.5, [1.0, 2.0]));
+        table.blocks_with_slots::<State>(&tenant, Recorder::NONE, row_size, 1);
+        let norms = check(&table);
+        // This touches all of it, and takes seconds without optimisation.
+        if row_size == 1 {
+            assert_eq!(norms, norms_of_all_rows(&table));
+        }
+        table.blocks_with_slots::<State>(&tenant, Recorder::NONE, row_size, 1);
+        assert_eq!(norms, table.norms());
+    }
+}
+
+/// Whatever memory they lie in.
+#[test]
+fn n15_norms_of_filled_and_shared_tables_are_those_of_all_rows() {
+    const N_ROWS: usize = 1 << 20;
+    let check = |table: &Table<f32>| assert_eq!(table.norms(), norms_of_all_rows(table));
+    let mut values = vec![0.0f32; 2 * N_ROWS];
+    values.iter_mut().step_by(77_777).for_each(|value| *value = 0.3);
+    check(&Table::from_values(2, &values));
+    values.iter_mut().enumerate().for_each(|(i, value)| *value = (i % 100) as f32);
+    check(&Table::from_values(2, &values));
+    let mut run = Aligned::new(0.0f32, 2 * N_ROWS);
+    run[N_ROWS + 1] = -2.0;
+    let mut table = Table::of_run(N_ROWS, 2, run);
+    check(&table);
+    let mut shared = table.take_shared();
+    check(&shared);
+    shared.values_mut()[7] = 3.0;
+    check(&shared);
+    check(&table);
+    let mut table = Table::<f32>::zeros_on_small_pages(N_ROWS, 2);
+    table.values_mut()[2 * N_ROWS - 1] = 5.0;
+    check(&table);
+}
+
+/// A file's bytes are there before they are mapped.
+#[cfg(target_os = "linux")]
+#[test]
+fn n15_norms_of_a_mapped_file_are_those_of_all_rows() {
+    const N_ROWS: usize = 3 << 20;
+    let values: Vec<f32> = (0..N_ROWS).map(|row| (row % 1000 == 5) as u8 as f32).collect();
+    let path = std::env::temp_dir().join(format!("nnz-mapped-table-{}", std::process::id()));
+    std::fs::write(&path, bytemuck::cast_slice(&values)).unwrap();
+    // SAFETY: this test alone has the file, and writes it no more.
+    let file = unsafe { memmap2::Mmap::map(&std::fs::File::open(&path).unwrap()) }.unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let run = Aligned::of_file(&std::sync::Arc::new(file), 0, N_ROWS).unwrap();
+    let mut table = Table::of_run(N_ROWS, 1, run);
+    assert_eq!(table.norms().n_rows_not_zero, values.iter().filter(|v| **v != 0.0).count() as u64);
+    table.values_mut()[0] = 7.0;
+    assert_eq!(table.norms(), norms_of_all_rows(&table));
+}
+
+#[test]
+fn runs_of_ranges_of_bytes_ascend_and_are_disjoint() {
+    let runs = |bytes: &[std::ops::Range<usize>]| -> Vec<_> {
+        zeros::runs_of_bytes(bytes.iter().cloned(), 10, 7).collect()
+    };
+    assert_eq!(runs(&[]), []);
+    assert_eq!(runs(&[0..1, 639..640, 640..642, 2000..2560]), [0..1, 1..2, 3..4]);
+    assert_eq!(runs(&[600..1300, 4400..9000]), [0..3, 6..7]);
+    let either = |one: &[std::ops::Range<usize>], other: &[std::ops::Range<usize>]| -> Vec<_> {
+        in_either(one.iter().cloned(), other.iter().cloned()).collect()
+    };
+    assert_eq!(either(&[], &[]), []);
+    assert_eq!(either(&[1..3, 7..9], &[]), [1..3, 7..9]);
+    assert_eq!(either(&[1..3, 7..9], &[0..2, 2..8, 20..21]), [0..2, 2..3, 3..8, 8..9, 20..21]);
+    assert_eq!(either(std::slice::from_ref(&(1..30)), &[2..3, 4..40]), [1..30, 30..40]);
+}
+
 /// Of no row there is nothing, whatever its size.
 #[test]
 fn norms_of_no_rows_are_zero() {

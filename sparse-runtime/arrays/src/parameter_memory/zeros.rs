@@ -1,10 +1,19 @@
 //! Runs of rows that nobody has written, and norms of the others.
 
 use super::Table;
+use super::aligned::Aligned;
 use sparse_core::element::{Element, Float};
+use std::ops::Range;
 
 /// Rows that are looked at together for zeros that nobody has written.
 pub(super) const ROWS_PER_RUN: usize = 64;
+
+/// The rows of a run, of `n_rows`.
+#[inline(always)]
+pub(super) fn rows_of_run(run: usize, n_rows: usize) -> Range<usize> {
+    let first = run * ROWS_PER_RUN;
+    first..n_rows.min(first + ROWS_PER_RUN)
+}
 
 /// Sums over the weights of a table, by [`Table::norms`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -32,14 +41,60 @@ pub(super) fn are_zero<T: Copy>(numbers: &[T]) -> bool {
     }
 }
 
+/// The runs of rows that some ascending bytes belong to, as ascending and disjoint ranges below
+/// `n_runs`.
+pub(super) fn runs_of_bytes(
+    bytes: impl Iterator<Item = Range<usize>>,
+    row_bytes: usize,
+    n_runs: usize,
+) -> impl Iterator<Item = Range<usize>> {
+    let run_bytes = row_bytes.saturating_mul(ROWS_PER_RUN).max(1);
+    bytes
+        .map(move |bytes| bytes.start / run_bytes..n_runs.min(bytes.end.div_ceil(run_bytes)))
+        .scan(0, |end, runs| Some(behind(end, runs)))
+        .filter(|runs| !runs.is_empty())
+}
+
+/// The runs of rows outside of which every bit of values is zero, row major.
+pub(super) fn mapped_runs<T: Copy + Default>(
+    values: &Aligned<T>,
+    row_size: usize,
+) -> impl Iterator<Item = Range<usize>> + use<T> {
+    let n_rows = values.len().checked_div(row_size).unwrap_or(0);
+    let row_bytes = row_size.saturating_mul(size_of::<T>());
+    runs_of_bytes(values.mapped_bytes(), row_bytes, n_rows.div_ceil(ROWS_PER_RUN))
+}
+
+/// The numbers that are in ascending ranges of either kind, as ascending and disjoint ranges.
+pub(super) fn in_either(
+    one: impl Iterator<Item = Range<usize>>,
+    other: impl Iterator<Item = Range<usize>>,
+) -> impl Iterator<Item = Range<usize>> {
+    let (mut one, mut other) = (one.peekable(), other.peekable());
+    std::iter::from_fn(move || match (one.peek(), other.peek()) {
+        (Some(first), Some(second)) if first.start > second.start => other.next(),
+        (Some(_), _) => one.next(),
+        (None, _) => other.next(),
+    })
+    .scan(0, |end, range| Some(behind(end, range)))
+    .filter(|range| !range.is_empty())
+}
+
+/// What of a range is not below `end`, which becomes that of the range.
+fn behind(end: &mut usize, range: Range<usize>) -> Range<usize> {
+    let start = range.start.max(*end);
+    *end = range.end.max(*end);
+    start..range.end
+}
+
 impl<T: Element> Table<T> {
     /// Calls `visit` with the number and the weights of each row in which some bit is not zero, in
     /// order.
     ///
     /// O(rows in use), as long as the table knows them: since it was made, since the last such
     /// pass, and after an epoch under a rule that catches up with idle rows. After any other write
-    /// one pass looks at all rows, 64 at a time at the speed of memory. Rows that nobody has
-    /// written stay unmapped.
+    /// one pass looks at all rows, 64 at a time at the speed of memory; on Linux at those in pages
+    /// of memory that were ever touched. Rows that nobody has written stay unmapped.
     ///
     /// ```
     /// use nnz::table::Table;
@@ -78,31 +133,48 @@ impl<T: Element> Table<T> {
         }
     }
 
-    /// [`for_each_written_row`](Self::for_each_written_row) at the cost of all rows.
+    /// [`for_each_written_row`](Self::for_each_written_row) at the cost of all rows whose memory is
+    /// mapped.
     fn look_at_all(&self, mut visit: impl FnMut(usize, &[T])) {
         let mut visit_row = |row: usize, weights: &[T]| {
             if !are_zero(weights) {
                 visit(row, weights);
             }
         };
+        let runs = self.mapped_runs().flatten().map(|run| rows_of_run(run, self.n_rows));
         match (self.values.get(), &self.blocks) {
-            (None, Some(blocks)) => {
-                for first in (0..self.n_rows).step_by(ROWS_PER_RUN) {
-                    let rows = first..self.n_rows.min(first + ROWS_PER_RUN);
-                    if !blocks.are_zero(rows.clone()) {
-                        rows.for_each(|row| visit_row(row, blocks.row(row, self.row_size)));
-                    }
+            (None, Some(blocks)) => runs.for_each(|rows| {
+                if !blocks.are_zero(rows.clone()) {
+                    rows.for_each(|row| visit_row(row, blocks.row(row, self.row_size)));
                 }
-            }
+            }),
             _ => {
-                // Without rows they may be of any size.
-                let runs = self.values().chunks(ROWS_PER_RUN.saturating_mul(self.row_size));
-                for (run, values) in runs.enumerate().filter(|(_, values)| !are_zero(values)) {
-                    let rows = values.chunks_exact(self.row_size).enumerate();
-                    rows.for_each(|(row, weights)| visit_row(run * ROWS_PER_RUN + row, weights));
-                }
+                let values = self.values();
+                runs.for_each(|rows| {
+                    let weights = &values[rows.start * self.row_size..rows.end * self.row_size];
+                    if !are_zero(weights) {
+                        let weights = weights.chunks_exact(self.row_size);
+                        rows.zip(weights).for_each(|(row, weights)| visit_row(row, weights));
+                    }
+                });
             }
         }
+    }
+
+    /// The runs of rows that may not be zero, in the form that counts, by what memory is mapped.
+    fn mapped_runs(&self) -> impl Iterator<Item = Range<usize>> {
+        let of_blocks = match (self.values.get(), &self.blocks) {
+            (None, Some(blocks)) => Some(blocks.mapped_runs(self.n_rows)),
+            _ => None,
+        };
+        let of_values = of_blocks.is_none().then(|| mapped_runs(self.newest(), self.row_size));
+        of_blocks.into_iter().flatten().chain(of_values.into_iter().flatten())
+    }
+
+    /// The rows that norms look at while the rows in use are not known: for tests of updaters.
+    #[doc(hidden)]
+    pub fn n_mapped_rows(&self) -> usize {
+        self.mapped_runs().flatten().map(|run| rows_of_run(run, self.n_rows).len()).sum()
     }
 }
 

@@ -101,7 +101,7 @@ struct CsrColumn<'s, V: Stored> {
 
 /// Smaller batches are hardly ever shared among threads, so their entries by threads are not looked
 /// up.
-const DIVIDED: usize = 512;
+const MIN_DIVIDED_BATCH: usize = 512;
 
 struct DenseColumn<'s, E> {
     all: BoundDense<'s, E>,
@@ -117,7 +117,7 @@ enum IdsColumn<'s> {
 /// A batch of a [`Dataset`].
 pub struct DatasetBatch<'b, T: Float> {
     columns: &'b [BatchColumn<'b, T>],
-    rows: Rows<'b>,
+    rows: BatchSamples<'b>,
     n_padding: usize,
     /// For a batch of one sample: the sample `AHEAD` batches later, if there is one. Loops over
     /// larger batches prefetch themselves.
@@ -126,7 +126,7 @@ pub struct DatasetBatch<'b, T: Float> {
 
 /// The samples of a batch.
 #[derive(Clone, Copy)]
-enum Rows<'b> {
+enum BatchSamples<'b> {
     /// A run of samples of the data.
     Run { first: usize, len: usize },
     /// These samples, gathered.
@@ -251,7 +251,7 @@ impl<T: Float> DatasetBatches<'_, T> {
             };
             if first + len <= self.n_rows {
                 upcoming = (len == 1 && first + AHEAD < self.n_rows).then_some(first + AHEAD);
-                Rows::Run { first, len }
+                BatchSamples::Run { first, len }
             } else {
                 let rows = sequence.wrap(first, len, self.n_rows);
                 gather(&mut self.columns, rows)
@@ -268,7 +268,7 @@ impl<T: Float> DatasetBatches<'_, T> {
                     if let Some(&row) = sequence.listed.get(start + DATA_AHEAD) {
                         self.columns.iter().for_each(|column| column.prefetch(row));
                     }
-                    Rows::Run { first, len: 1 }
+                    BatchSamples::Run { first, len: 1 }
                 }
                 rows => gather(&mut self.columns, rows),
             }
@@ -366,7 +366,7 @@ impl<'s, V: Stored> CsrColumn<'s, V> {
             (*start, *end) = (starts[row], ends[row]);
         }
         if let Some(divided) = self.divided
-            && rows.len() >= DIVIDED
+            && rows.len() >= MIN_DIVIDED_BATCH
         {
             self.divided_bounds.gather(divided, rows);
         }
@@ -374,20 +374,24 @@ impl<'s, V: Stored> CsrColumn<'s, V> {
 
     /// The samples of a batch, and the sample that is read after it.
     #[inline(always)]
-    fn rows(&self, rows: Rows<'_>, upcoming: Option<usize>) -> nnz_step::Result<CsrView<'_, V>> {
+    fn rows(
+        &self,
+        rows: BatchSamples<'_>,
+        upcoming: Option<usize>,
+    ) -> nnz_step::Result<CsrView<'_, V>> {
         let arrays: CsrArrays<'_, V> = self.all;
         let all = arrays.view();
-        let Rows::Run { first, len } = rows else {
+        let BatchSamples::Run { first, len } = rows else {
             let rows = all.with_rows(&self.starts, &self.ends);
             return Ok(match self.divided {
-                Some(divided) if rows.n_rows() >= DIVIDED => {
+                Some(divided) if rows.n_rows() >= MIN_DIVIDED_BATCH => {
                     rows.with_divided(divided.gathered(&self.divided_bounds))
                 }
                 _ => rows,
             });
         };
         let rows = all.rows(first..first + len)?;
-        if len >= DIVIDED
+        if len >= MIN_DIVIDED_BATCH
             && let Some(divided) = self.divided
         {
             return Ok(rows.with_divided(divided.rows(first..first + len)));
@@ -421,14 +425,14 @@ impl<'s, E: Element> DenseColumn<'s, E> {
 
     /// The samples of a batch, gathered unless they are consecutive.
     #[inline(always)]
-    fn rows(&self, rows: Rows<'_>) -> DenseView<'_, E> {
+    fn rows(&self, rows: BatchSamples<'_>) -> DenseView<'_, E> {
         let all = &self.all;
         let (n_rows, values) = match rows {
-            Rows::Run { first, len } => {
+            BatchSamples::Run { first, len } => {
                 let range = first * all.row_size..(first + len) * all.row_size;
                 (len, &all.values[range])
             }
-            Rows::Gathered(rows) => (rows.len(), &self.gathered[..]),
+            BatchSamples::Gathered(rows) => (rows.len(), &self.gathered[..]),
         };
         // As many values as the shape says, by the invariant of `BoundDense`.
         DenseView::table(all.shape.with_n_rows(n_rows), values)
@@ -438,9 +442,9 @@ impl<'s, E: Element> DenseColumn<'s, E> {
 /// Gathers the samples of every column. Out of line, away from consecutive batches, which are the
 /// shortest steps.
 #[inline(never)]
-fn gather<'r, T: Float>(columns: &mut [BatchColumn<'_, T>], rows: &'r [usize]) -> Rows<'r> {
+fn gather<'r, T: Float>(columns: &mut [BatchColumn<'_, T>], rows: &'r [usize]) -> BatchSamples<'r> {
     columns.iter_mut().for_each(|column| column.gather(rows));
-    Rows::Gathered(rows)
+    BatchSamples::Gathered(rows)
 }
 
 #[cold]
@@ -452,8 +456,8 @@ impl<'b, T: Float> BatchSource<'b, T> for DatasetBatch<'b, T> {
     #[inline(always)]
     fn n_rows(&self) -> usize {
         match self.rows {
-            Rows::Run { len, .. } => len,
-            Rows::Gathered(rows) => rows.len(),
+            BatchSamples::Run { len, .. } => len,
+            BatchSamples::Gathered(rows) => rows.len(),
         }
     }
 
@@ -503,16 +507,16 @@ impl<'b, T: Float> Batch<'b, T> for DatasetBatch<'b, T> {
 
     fn row_id(&self, row: usize) -> Option<u64> {
         let id = match self.rows {
-            Rows::Run { first, len } => (row < len).then_some(first + row)?,
-            Rows::Gathered(rows) => *rows.get(row)?,
+            BatchSamples::Run { first, len } => (row < len).then_some(first + row)?,
+            BatchSamples::Gathered(rows) => *rows.get(row)?,
         };
         Some(id as u64)
     }
 
     fn append_row_ids(&self, ids: &mut Vec<usize>) {
         match self.rows {
-            Rows::Run { first, len } => ids.extend(first..first + len),
-            Rows::Gathered(rows) => ids.extend_from_slice(rows),
+            BatchSamples::Run { first, len } => ids.extend(first..first + len),
+            BatchSamples::Gathered(rows) => ids.extend_from_slice(rows),
         }
     }
 }

@@ -111,10 +111,10 @@ fn last_batches() {
 
 #[test]
 fn large_batches_of_divided_data_lead_to_the_parts_of_their_rows() {
-    let data = data(3 * DIVIDED - 1).divided_for(2).unwrap();
+    let data = data(3 * MIN_DIVIDED_BATCH - 1).divided_for(2).unwrap();
     for order in [Order::Sequential, Order::Shuffled { seed: 3 }] {
         // The last batch goes on with the first rows.
-        let options = options(DIVIDED, order, LastBatch::Pad);
+        let options = options(MIN_DIVIDED_BATCH, order, LastBatch::Pad);
         let mut batches = data.batches(INPUTS, &options).unwrap();
         let mut seen = [false; 2];
         for _ in 0..3 {
@@ -132,7 +132,7 @@ fn large_batches_of_divided_data_lead_to_the_parts_of_their_rows() {
             }
         }
         assert_eq!(seen, [true; 2]);
-        let options = BatchOptions { batch_size: DIVIDED - 1, ..options };
+        let options = BatchOptions { batch_size: MIN_DIVIDED_BATCH - 1, ..options };
         let mut batches = data.batches(INPUTS, &options).unwrap();
         let batch = batches.next_batch().unwrap().unwrap();
         assert!(batch.csr(0).unwrap().divided_among(2).is_none());

@@ -306,10 +306,7 @@ impl<T: Float> Dataset<T> {
         self.columns = self
             .columns
             .into_iter()
-            .map(|column| match is_input(&column) {
-                true => column.divided_for(threads),
-                false => Ok(column),
-            })
+            .map(|column| if is_input(&column) { column.divided_for(threads) } else { Ok(column) })
             .collect::<Result<_, _>>()?;
         Ok(self)
     }

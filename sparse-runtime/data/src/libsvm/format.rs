@@ -4,7 +4,8 @@ use super::super::read_error::Fault;
 use super::super::text::{
     Chunk, ColumnKind, ColumnLayout, RowFormat, RowParser, Survey, sealed::Sealed,
 };
-use super::parse::{Rows, Rules};
+use super::parse::Rules;
+use super::parsed_samples::ParsedSamples;
 use super::{IndexBase, Reader};
 use nnz_step::model::InputRole;
 use sparse_core::element::Float;
@@ -32,7 +33,7 @@ impl<T: Float, U: Float> RowFormat<U> for Reader<T> {
         let n_features = self.n_features.map(|n_features| n_features as u64);
         Parser {
             rules: Rules { base: self.index_base, n_features },
-            rows: Rows::new(self.index_base),
+            rows: ParsedSamples::new(self.index_base),
         }
     }
 
@@ -81,7 +82,7 @@ impl<T: Float, U: Float> RowFormat<U> for Reader<T> {
 #[derive(Debug)]
 pub struct Parser<T: Float> {
     rules: Rules,
-    rows: Rows<T>,
+    rows: ParsedSamples<T>,
 }
 
 impl<T: Float> RowParser<T> for Parser<T> {

@@ -30,16 +30,17 @@
 //! # Ok::<(), nnz::Error>(())
 //! ```
 
+mod fast_path;
+mod file_part;
 mod format;
-mod in_pieces;
+mod parallel;
 mod parse;
-mod part;
+mod parsed_samples;
 mod read;
-mod room;
-mod usual;
+mod uninit_output;
 mod write;
 
-pub(super) use part::lines_before;
+pub(super) use file_part::lines_before;
 pub use read::{IndexBase, Reader, read};
 pub(super) use write::check_entries;
 pub use write::{write, write_to};

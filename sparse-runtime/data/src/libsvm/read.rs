@@ -4,9 +4,10 @@ use super::super::blocks::{BLOCK_BYTES, Blocks, Compression, io_error, open};
 use super::super::read_error::Fault;
 use super::super::text::{BYTE_ORDER_MARK, Skips, count_lines, place_in, skip_faults};
 use super::super::{Dataset, OnError, Place, ReadError, ReadReport};
-use super::in_pieces::{Found, Reading, lines_of_piece, n_pieces, read_pieces};
-use super::parse::{Rows, Rules};
-use super::part::{Part, lines_before};
+use super::file_part::{FilePart, lines_before};
+use super::parallel::{Found, Reading, lines_of_piece, n_pieces, read_pieces};
+use super::parse::Rules;
+use super::parsed_samples::ParsedSamples;
 use crate::Problem;
 use nnz_arrays::formats::{ColumnIds, Csr};
 use nnz_arrays::kernels::Parallel;
@@ -48,7 +49,7 @@ pub fn read(path: impl AsRef<Path>, index_base: IndexBase) -> Result<Dataset<f32
 pub struct Reader<T: Float = f32> {
     pub(super) index_base: IndexBase,
     pub(super) n_features: Option<usize>,
-    pub(super) part: Option<Part>,
+    pub(super) part: Option<FilePart>,
     parallel: Parallel,
     on_error: OnError,
     element: PhantomData<T>,
@@ -112,8 +113,8 @@ impl<T: Float> Reader<T> {
     /// ```
     #[must_use]
     pub fn part(mut self, index: usize, count: usize) -> Self {
-        let part = Part { index, count };
-        self.part = (part != Part { index: 0, count: 1 }).then_some(part);
+        let part = FilePart { index, count };
+        self.part = (part != FilePart { index: 0, count: 1 }).then_some(part);
         self
     }
 
@@ -230,7 +231,7 @@ impl<T: Float> Reader<T> {
     fn read_part(
         &self,
         name: &str,
-        part: Part,
+        part: FilePart,
         mut file: impl BufRead + Seek,
     ) -> Result<Dataset<T>, ReadError> {
         if let Some(problem) = part.problem() {
@@ -267,8 +268,8 @@ impl<T: Float> Reader<T> {
 }
 
 #[cold]
-fn no_part(file: &str, part: Part, reason: &'static str) -> ReadError {
-    let Part { index, count } = part;
+fn no_part(file: &str, part: FilePart, reason: &'static str) -> ReadError {
+    let FilePart { index, count } = part;
     ReadError::Part { file: file.to_owned(), index, count, reason }
 }
 
@@ -276,7 +277,7 @@ fn no_part(file: &str, part: Part, reason: &'static str) -> ReadError {
 struct Parsing<'a, T: Float> {
     name: &'a str,
     rules: Rules,
-    rows: Rows<T>,
+    rows: ParsedSamples<T>,
     n_threads: usize,
     /// Buffers for each of several threads.
     readings: Vec<Reading<T>>,
@@ -298,7 +299,7 @@ impl<'a, T: Float> Parsing<'a, T> {
                 base: reader.index_base,
                 n_features: reader.n_features.map(|n| n as u64),
             },
-            rows: Rows::new(reader.index_base),
+            rows: ParsedSamples::new(reader.index_base),
             n_threads: reader.n_threads(),
             readings: Vec::new(),
             at_start,
@@ -369,7 +370,7 @@ impl<'a, T: Float> Parsing<'a, T> {
         if self.readings.len() < n_parts {
             self.readings.resize_with(n_parts, || Reading::new(rules.base));
         }
-        let parse = |rows: &mut Rows<T>, piece: usize| {
+        let parse = |rows: &mut ParsedSamples<T>, piece: usize| {
             parse_part(rows, &text[lines_of_piece(text, piece)], rules, on_error)
         };
         let (mut next, n_pieces) = (0, n_pieces(text));
@@ -473,7 +474,7 @@ impl<'a, T: Float> Parsing<'a, T> {
 
 /// Parses whole lines; returns the faults of skippable samples, and one more if there is one.
 fn parse_part<T: Float>(
-    rows: &mut Rows<T>,
+    rows: &mut ParsedSamples<T>,
     part: &[u8],
     rules: Rules,
     on_error: OnError,

@@ -16,7 +16,7 @@ fn labels<T: Float>(data: &Dataset<T>) -> &[T] {
     }
 }
 
-/// Rows as `(column, value)`.
+/// Samples as `(column, value)`.
 pub(super) fn rows<T: Float>(data: &Dataset<T>) -> Vec<Vec<(usize, T)>> {
     let features = data.features().expect("a reader makes a csr input");
     features.iter_rows().map(Iterator::collect).collect()
@@ -259,7 +259,7 @@ fn errors_read_well() {
     assert!(matches!(problem, Problem::ExpectedValue { index: 3, .. }));
 }
 
-/// Rows as they may be, with the label and the entries.
+/// Samples as they may be, with the label and the entries.
 fn any_rows() -> impl Strategy<Value = Vec<(f32, Vec<(u64, f32)>)>> {
     let number = any::<f32>().prop_filter("finite", |value| value.is_finite());
     let index = prop_oneof![0u64..40, 0u64..1 << 40];

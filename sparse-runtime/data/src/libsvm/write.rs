@@ -38,7 +38,7 @@ use std::path::Path;
 pub fn write<T: Float>(path: impl AsRef<Path>, dataset: &Dataset<T>) -> Result<(), ReadError> {
     let path = path.as_ref();
     let file = || path.display().to_string();
-    let rows = rows_of(dataset)
+    let rows = written_columns(dataset)
         .map_err(|source| ReadError::Data { file: file(), source: Box::new(source) })?;
     write_text(path, |writer| rows.write(writer))
 }
@@ -55,14 +55,14 @@ pub fn write_to<T: Float>(
     dataset: &Dataset<T>,
 ) -> Result<(), ReadError> {
     let file = || name.to_owned();
-    rows_of(dataset)
+    written_columns(dataset)
         .map_err(|source| ReadError::Data { file: file(), source: Box::new(source) })?
         .write(&mut writer)
         .map_err(|source| ReadError::Io { file: file(), source })
 }
 
 /// The columns that are written.
-struct Rows<'a, T: Float> {
+struct WrittenColumns<'a, T: Float> {
     features: Features<'a, T>,
     labels: Labels<'a, T>,
 }
@@ -77,11 +77,11 @@ enum Labels<'a, T: Float> {
     Ids(IdsView<'a>, &'a [f64]),
 }
 
-fn rows_of<T: Float>(dataset: &Dataset<T>) -> Result<Rows<'_, T>, DataError> {
+fn written_columns<T: Float>(dataset: &Dataset<T>) -> Result<WrittenColumns<'_, T>, DataError> {
     let missing = |role| DataError::NotWritable { role };
     let classes = dataset.classes().map_or(&[][..], |classes| classes.labels());
     let labels = dataset.labels().filter(|labels| labels.shape().row_size() == 1);
-    let rows = Rows {
+    let rows = WrittenColumns {
         features: match dataset.csr_input() {
             Some(ColumnValues::Csr(features)) => Features::Numbers(features),
             Some(ColumnValues::Unit(features)) => Features::Units(features),
@@ -120,7 +120,7 @@ pub(crate) fn check_entries<V: Stored>(
     Ok(())
 }
 
-impl<T: Float> Rows<'_, T> {
+impl<T: Float> WrittenColumns<'_, T> {
     fn write(&self, writer: &mut dyn Write) -> io::Result<()> {
         match self.features {
             Features::Numbers(features) => self.write_rows(writer, features, |value| value),

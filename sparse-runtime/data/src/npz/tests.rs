@@ -308,9 +308,10 @@ fn file_of(matrix: &Csr<f64>, wide: bool) -> Vec<u8> {
     let ids = |ids: &mut dyn Iterator<Item = u64>| {
         let ids: Vec<i64> = ids.map(|id| id as i64).collect();
         let shape = format!("({},)", ids.len());
-        match wide {
-            true => npy("<i8", &shape, &le(&ids, |id| id.to_le_bytes())),
-            false => npy("<i4", &shape, &le(&ids, |id| (*id as i32).to_le_bytes())),
+        if wide {
+            npy("<i8", &shape, &le(&ids, |id| id.to_le_bytes()))
+        } else {
+            npy("<i4", &shape, &le(&ids, |id| (*id as i32).to_le_bytes()))
         }
     };
     let values = npy(

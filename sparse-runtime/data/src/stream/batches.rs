@@ -5,7 +5,7 @@ use super::super::source::{Batch, Batches, BytesRead, DataSource};
 use super::super::text::Chunk;
 use super::super::{BatchOptions, ColumnValues, DataError, LastBatch, Position};
 use super::Source;
-use super::feed::LabelCheck;
+use super::label_check::LabelCheck;
 use super::open::StreamedDataset;
 use super::pool::{Event, Pools, UNKNOWN};
 use crate::error::Result;
@@ -146,7 +146,7 @@ impl<T: Float> StreamBatches<T> {
         (self.rows, self.ids) = (Vec::new(), Vec::new());
         self.next = 0;
         match pools.next() {
-            Ok(Event::Rows(rows)) => {
+            Ok(Event::Samples(rows)) => {
                 self.n_padding = rows.n_padding;
                 self.ids = rows.ids;
                 self.rows = rows.chunk.into_values()?;

@@ -5,13 +5,12 @@
 //! error names the first line in the order of the files. The error therefore depends on neither the
 //! number of threads nor their timing.
 
+use super::super::Place;
 use super::super::text::Chunk;
-use super::super::{Place, Problem, ReadError};
-use super::feed::{Feed, LabelCheck, Purpose};
-use super::{Known, Source};
+use super::Known;
+use super::label_check::LabelCheck;
 use nnz_step::model::LabelKind;
 use sparse_core::element::Float;
-use std::sync::Arc;
 
 /// A way to write the negative class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +30,7 @@ pub(super) struct Written {
     pub(super) label: f64,
     /// The sample of the block.
     pub(super) row: usize,
-    /// The line, if it was [requested](Purpose::Places).
+    /// The line, if it was [requested](super::feed::Purpose::Places).
     pub(super) place: Option<Place>,
 }
 
@@ -62,54 +61,4 @@ impl Known {
             (*seen == [true; 2]).then_some(*column)
         })
     }
-}
-
-/// The error of a column with labels of both ways: the first line, in the order of the files, that
-/// is written in another way than lines before it. Reads the files up to it.
-#[cold]
-pub(super) fn first_mixed<T: Float>(
-    source: &Arc<Source<T>>,
-    checks: &[LabelCheck],
-    column: usize,
-) -> ReadError {
-    let checks: Vec<LabelCheck> =
-        checks.iter().filter(|check| check.column == column).cloned().collect();
-    let declared = checks.first().map_or_else(String::new, |check| check.declared.to_owned());
-    match find_mixed(source, checks) {
-        Err(error) => error,
-        Ok(Some((place, label, before))) => {
-            let other = match before {
-                Way::MinusOne => "-1",
-                Way::Fraction => "from 0 to below 1",
-            };
-            let problem = Problem::MixedLabels { label, other, declared };
-            ReadError::Syntax { place, problem }
-        }
-        Ok(None) => {
-            let names: Vec<&str> = source.files.iter().map(|file| &file.name[..]).collect();
-            let message = format!(
-                "an epoch has found labels of `{declared}` that are -1 and others that are from 0 to below 1, and another pass has not: it changes while it is read"
-            );
-            ReadError::Content { file: names.join(", "), message }
-        }
-    }
-}
-
-/// The place and the label of that line, and the way of those before it.
-fn find_mixed<T: Float>(
-    source: &Arc<Source<T>>,
-    checks: Vec<LabelCheck>,
-) -> Result<Option<(Place, f64, Way)>, ReadError> {
-    let all = (0..source.units.len()).collect();
-    let mut feed = Feed::start(source, all, checks, Purpose::Places)?;
-    let mut first = None;
-    while let Some(block) = feed.next()? {
-        for Written { way, label, place, .. } in block.written {
-            let before = *first.get_or_insert(way);
-            if let Some(place) = place.filter(|_| before != way) {
-                return Ok(Some((place, label, before)));
-            }
-        }
-    }
-    Ok(None)
 }

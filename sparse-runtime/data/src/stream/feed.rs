@@ -7,9 +7,11 @@ use super::super::libsvm::lines_before;
 use super::super::read_error::Fault;
 use super::super::text::{Chunk, ChunkColumn, RowParser, count_lines, parse_part, place_in};
 use super::super::{Place, Problem, ReadError};
-use super::binary_labels::{Written, written};
+use super::binary_labels::written;
 use super::blocks::{BlockFault, Unit, read_lines};
-use super::kept::KeptUnit;
+use super::epoch_cache::CachedUnit;
+use super::label_check::LabelCheck;
+use super::parsed::Parsed;
 use super::{Source, lost_thread, spawn};
 use nnz_step::model::LabelKind;
 use sparse_core::element::Float;
@@ -23,9 +25,9 @@ use std::thread::JoinHandle;
 enum Job {
     Text(Block),
     /// A block of a unit that has been parsed before.
-    Kept {
+    Cached {
         unit: usize,
-        blocks: Arc<KeptUnit>,
+        blocks: Arc<CachedUnit>,
         number: usize,
     },
     Failed(ReadError),
@@ -44,34 +46,13 @@ struct Block {
     lines: Option<u64>,
 }
 
-/// The samples of a block.
-pub(super) struct Parsed<T: Float> {
-    pub(super) unit: usize,
-    pub(super) is_last: bool,
-    pub(super) rows: Chunk<T>,
-    pub(super) faults: Vec<(Place, Problem)>,
-    /// How labels of binary losses are written; for kept samples this was recorded when they were
-    /// parsed.
-    pub(super) written: Vec<Written>,
-    /// Whether an earlier epoch has [kept](super::kept) them.
-    pub(super) is_kept: bool,
-}
-
 /// The purpose of the blocks of a feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// Samples, from text or from the kept file.
-    Rows,
+    Samples,
     /// The lines of labels: all text is parsed.
     Places,
-}
-
-/// The requirements of the model on a label.
-#[derive(Clone, Debug)]
-pub(super) struct LabelCheck {
-    pub(super) column: usize,
-    pub(super) declared: &'static str,
-    pub(super) kind: LabelKind,
 }
 
 /// Blocks of samples, in order. The threads end when it is dropped.
@@ -150,7 +131,7 @@ fn read_units<T: Float>(
 ) -> Result<(), ReadError> {
     let mut open: Option<(usize, File)> = None;
     // An epoch of rows that are kept reads no file.
-    let kept = source.kept.as_ref().filter(|_| purpose == Purpose::Rows);
+    let kept = source.epoch_cache.as_ref().filter(|_| purpose == Purpose::Samples);
     let mut reads_text = kept.is_none();
     let bytes_of =
         |&unit: &usize| source.units[unit].bytes(source.files[source.units[unit].file()].len);
@@ -161,7 +142,7 @@ fn read_units<T: Float>(
         let file = &source.files[index];
         if let Some(blocks) = kept.and_then(|kept| kept.unit(unit, checks)) {
             for number in 0..blocks.n_blocks() {
-                if !send(Job::Kept { unit, blocks: Arc::clone(&blocks), number }) {
+                if !send(Job::Cached { unit, blocks: Arc::clone(&blocks), number }) {
                     return Ok(());
                 }
             }
@@ -240,7 +221,7 @@ fn parse<T: Float>(
         let result = match job {
             Job::End => Ok(None),
             Job::Failed(error) => Err(error),
-            Job::Kept { unit, blocks, number } => match &source.kept {
+            Job::Cached { unit, blocks, number } => match &source.epoch_cache {
                 Some(kept) => {
                     kept.read((unit, &blocks), number, Chunk::new(&source.layout)).map(Some)
                 }
@@ -311,7 +292,7 @@ fn parse_block<T: Float>(
     }
     rows.shrink_to_fit();
     let Block { unit, is_last, .. } = *block;
-    Ok(Parsed { unit, is_last, rows, faults, written, is_kept: false })
+    Ok(Parsed { unit, is_last, rows, faults, written, is_cached: false })
 }
 
 /// The first label that does not fit the model or the classes, by its sample.

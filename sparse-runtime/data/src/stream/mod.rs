@@ -26,10 +26,13 @@
 mod batches;
 mod binary_labels;
 mod blocks;
+mod epoch_cache;
 mod feed;
-mod kept;
+mod label_check;
 mod labels;
+mod mixed_labels;
 mod open;
+mod parsed;
 mod pool;
 #[cfg(test)]
 mod tests;
@@ -44,7 +47,7 @@ use super::libsvm::IndexBase;
 use super::text::{ColumnKind, ColumnLayout, OnError, ReadOptions, RowFormat, RowParser};
 use super::{Classes, ReadError};
 use blocks::Unit;
-use kept::Kept;
+use epoch_cache::EpochCache;
 use labels::SeenLabels;
 use sparse_core::element::Float;
 use std::fs::Metadata;
@@ -70,7 +73,7 @@ pub(super) struct Source<T: Float> {
     /// The bytes of the files read in the current epoch.
     pub(super) bytes: Arc<AtomicU64>,
     /// The kept samples, if they are kept.
-    kept: Option<Kept>,
+    epoch_cache: Option<EpochCache>,
 }
 
 /// A file of a stream.
@@ -178,7 +181,7 @@ impl<T: Float> Source<T> {
             Err(changed @ ReadError::Changed { .. }) => changed,
             _ => error,
         };
-        if let (ReadError::Changed { .. }, Some(kept)) = (&error, &self.kept) {
+        if let (ReadError::Changed { .. }, Some(kept)) = (&error, &self.epoch_cache) {
             kept.forget();
         }
         error

@@ -8,8 +8,8 @@ use super::super::text::{
 };
 use super::super::{Classes, LabelStatistics, ReadError, ReadReport};
 use super::blocks::units;
+use super::epoch_cache::EpochCache;
 use super::feed::{Feed, Purpose};
-use super::kept::Kept;
 use super::labels::{SeenLabels, add_rows, of_no_rows};
 use super::{AnyFormat, Known, MIN_BUFFER, Sizes, Source, SourceFile};
 use nnz_arrays::kernels::Parallel;
@@ -227,8 +227,8 @@ impl<T: Float, F: RowFormat<T> + Clone> Stream<F, T> {
             }
         }
         let mut source = self.source(format, classes, files)?;
-        let kept = self.cache.as_ref().map(|folder| Kept::new(folder, source.units.len()));
-        source.kept = kept.transpose()?;
+        let kept = self.cache.as_ref().map(|folder| EpochCache::new(folder, source.units.len()));
+        source.epoch_cache = kept.transpose()?;
         if source.classes.is_some() && source.layout == source.parsed_layout {
             return refuse(
                 "there is no label of one number a row that could be turned into class ids",
@@ -277,7 +277,7 @@ impl<T: Float, F: RowFormat<T> + Clone> Stream<F, T> {
             layout,
             known: Mutex::new(known),
             bytes: Arc::default(),
-            kept: None,
+            epoch_cache: None,
         })
     }
 }
@@ -313,7 +313,7 @@ fn survey<T: Float>(
     let mut found = std::collections::BTreeSet::new();
     let mut skips = super::super::text::Skips::new(source.on_error());
     let mut feed =
-        Feed::start(source, (0..source.units.len()).collect(), Vec::new(), Purpose::Rows)?;
+        Feed::start(source, (0..source.units.len()).collect(), Vec::new(), Purpose::Samples)?;
     while let Some(block) = feed.next().map_err(|error| source.cause_of(error))? {
         for (place, problem) in block.faults {
             skips.add(place, problem)?;

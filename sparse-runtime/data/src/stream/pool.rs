@@ -4,9 +4,11 @@
 use super::super::order::append_shuffled;
 use super::super::text::Chunk;
 use super::super::{BatchOptions, LastBatch, Order, Position, ReadError};
-use super::binary_labels::first_mixed;
-use super::feed::{Feed, LabelCheck, Parsed, Purpose};
+use super::feed::{Feed, Purpose};
+use super::label_check::LabelCheck;
 use super::labels::{add_rows, of_no_rows};
+use super::mixed_labels::first_mixed;
+use super::parsed::Parsed;
 use super::{Source, UnitSize, lost_thread, spawn};
 use crate::hashing::xxh64;
 use sparse_core::element::Float;
@@ -15,7 +17,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 /// Samples in the order in which they are learnt from.
-pub(super) struct Rows<T: Float> {
+pub(super) struct OrderedSamples<T: Float> {
     pub(super) chunk: Chunk<T>,
     /// The number in the data of each, or [`UNKNOWN`].
     pub(super) ids: Vec<u64>,
@@ -29,7 +31,7 @@ pub(super) const UNKNOWN: u64 = u64::MAX;
 /// The output of an epoch.
 pub(super) enum Event<T: Float> {
     /// Samples: a whole number of batches, or the rest at the end.
-    Rows(Rows<T>),
+    Samples(OrderedSamples<T>),
     /// The end; the number of batches of the whole epoch.
     End { n_batches: u64 },
 }
@@ -79,12 +81,12 @@ impl<T: Float> Drop for Pools<T> {
     }
 }
 
-impl<T: Float> Rows<T> {
+impl<T: Float> OrderedSamples<T> {
     pub(super) fn new(source: &Source<T>) -> Self {
-        Rows { chunk: Chunk::new(&source.layout), ids: Vec::new(), n_padding: 0 }
+        OrderedSamples { chunk: Chunk::new(&source.layout), ids: Vec::new(), n_padding: 0 }
     }
 
-    fn append(&mut self, other: &Rows<T>, rows: &[usize]) {
+    fn append(&mut self, other: &OrderedSamples<T>, rows: &[usize]) {
         self.chunk.append_rows(&other.chunk, rows);
         self.ids.extend(rows.iter().map(|&row| other.ids[row]));
     }
@@ -106,9 +108,9 @@ struct Epoch<'a, T: Float> {
     position: Position,
     sender: &'a SyncSender<Result<Event<T>, ReadError>>,
     /// The samples that did not fill a batch of the last pool.
-    carry: Rows<T>,
+    carry: OrderedSamples<T>,
     /// The first batch of the epoch, if padding needs it.
-    head: Rows<T>,
+    head: OrderedSamples<T>,
     /// The samples of the epoch so far.
     n_rows: u64,
     /// The pools so far.
@@ -122,7 +124,7 @@ impl<'a, T: Float> Epoch<'a, T> {
         position: Position,
         sender: &'a SyncSender<Result<Event<T>, ReadError>>,
     ) -> Self {
-        let (carry, head) = (Rows::new(source), Rows::new(source));
+        let (carry, head) = (OrderedSamples::new(source), OrderedSamples::new(source));
         Epoch { source, options, position, sender, carry, head, n_rows: 0, n_pools: 0 }
     }
 
@@ -133,8 +135,9 @@ impl<'a, T: Float> Epoch<'a, T> {
         let bases = self.bases(&order, first);
         let mut left = order[first..].iter().copied().zip(bases).peekable();
         let units = order[first..].to_vec();
-        let mut feed = Feed::start(self.source, units, checks.clone(), Purpose::Rows)?;
-        let mut keeping = self.source.kept.as_ref().and_then(|kept| kept.keep(checks.clone()));
+        let mut feed = Feed::start(self.source, units, checks.clone(), Purpose::Samples)?;
+        let mut keeping =
+            self.source.epoch_cache.as_ref().and_then(|kept| kept.keep(checks.clone()));
         let mut labels = of_no_rows(&self.source.layout);
         let mut parts: Vec<(Chunk<T>, u64)> = Vec::new();
         let mut bytes = 0;
@@ -142,7 +145,7 @@ impl<'a, T: Float> Epoch<'a, T> {
         // What is read again is counted again.
         self.source.known().skipped = super::super::text::Skips::new(self.source.on_error());
         while let Some(parsed) = feed.next()? {
-            if let Some(kept) = keeping.as_mut().filter(|_| !parsed.is_kept)
+            if let Some(kept) = keeping.as_mut().filter(|_| !parsed.is_cached)
                 && let Err(error) = kept.add(&parsed)
             {
                 tracing::warn!(%error, "rows cannot be kept any more: later epochs parse the text");
@@ -285,13 +288,13 @@ impl<'a, T: Float> Epoch<'a, T> {
         let pads = self.options.last_batch == LastBatch::Pad;
         if pads && self.head.len() < self.options.batch_size {
             let n = (self.options.batch_size - self.head.len()).min(n_rows);
-            let mut head = std::mem::replace(&mut self.head, Rows::new(self.source));
+            let mut head = std::mem::replace(&mut self.head, OrderedSamples::new(self.source));
             copy_rows(parts, &order[..n], before, self.options.order, &mut head);
             self.head = head;
         }
         let passed = usize::try_from(wanted.saturating_sub(before)).unwrap_or(usize::MAX);
         let order = &order[passed.min(n_rows)..];
-        let mut pool = Rows::new(self.source);
+        let mut pool = OrderedSamples::new(self.source);
         let chunks = parts.iter().map(|(rows, _)| rows);
         pool.chunk.reserve_for(std::iter::once(&self.carry.chunk).chain(chunks));
         let all: Vec<usize> = (0..self.carry.len()).collect();
@@ -300,15 +303,15 @@ impl<'a, T: Float> Epoch<'a, T> {
         parts.clear();
         let n_full = pool.len() / self.options.batch_size * self.options.batch_size;
         let rest: Vec<usize> = (n_full..pool.len()).collect();
-        self.carry = Rows::new(self.source);
+        self.carry = OrderedSamples::new(self.source);
         self.carry.append(&pool, &rest);
         pool.truncate(n_full);
-        n_full == 0 || self.sender.send(Ok(Event::Rows(pool))).is_ok()
+        n_full == 0 || self.sender.send(Ok(Event::Samples(pool))).is_ok()
     }
 
     /// Sends the samples that do not fill a batch; false if the receiver is gone.
     fn send_last(&mut self) -> bool {
-        let mut last = std::mem::replace(&mut self.carry, Rows::new(self.source));
+        let mut last = std::mem::replace(&mut self.carry, OrderedSamples::new(self.source));
         match self.options.last_batch {
             LastBatch::Discard => return true,
             LastBatch::Pad => {
@@ -319,7 +322,7 @@ impl<'a, T: Float> Epoch<'a, T> {
             // Streams refuse to roll over.
             LastBatch::Short | LastBatch::RollOver => {}
         }
-        self.sender.send(Ok(Event::Rows(last))).is_ok()
+        self.sender.send(Ok(Event::Samples(last))).is_ok()
     }
 }
 
@@ -330,7 +333,7 @@ fn copy_rows<T: Float>(
     order: &[usize],
     before: u64,
     kind: Order,
-    rows: &mut Rows<T>,
+    rows: &mut OrderedSamples<T>,
 ) {
     let mut starts = Vec::with_capacity(parts.len());
     let mut n = 0;

@@ -6,7 +6,7 @@ use super::{
     Chunk, OnError, RowFormat, RowParser, Skips, WholeFormat, count_lines, parse_part, place_in,
 };
 use nnz_arrays::kernels::Parallel;
-use nnz_device::thread_pool::MAX_PARTS;
+use nnz_device::thread_pool::{self, MAX_PARTS};
 use sparse_core::element::Float;
 use std::fmt;
 use std::io::Read;
@@ -267,17 +267,10 @@ impl<'a, T: Float, F: RowFormat<T>> Parsing<'a, T, F> {
         let mut faults = vec![Vec::new(); n_parts];
         let chunks = std::iter::once(&mut self.rows).chain(&mut self.more);
         let work = self.parsers.iter_mut().zip(chunks).zip(&parts).zip(&mut faults);
-        if n_parts == 1 {
-            work.for_each(|(((parser, rows), part), faults)| {
-                *faults = parse_part(parser, part, rows, on_error);
-            });
-        } else {
-            rayon::scope(|scope| {
-                work.for_each(|(((parser, rows), part), faults)| {
-                    scope.spawn(move |_| *faults = parse_part(parser, part, rows, on_error));
-                });
-            });
-        }
+        let mut work: Vec<_> = work.collect();
+        thread_pool::each(&mut work, |_, (((parser, rows), part), faults)| {
+            **faults = parse_part(&mut **parser, part, rows, on_error);
+        });
         let mut start = 0;
         for (part, faults) in parts.iter().zip(faults) {
             for fault in faults {

@@ -2,11 +2,10 @@
 //! which is kept on disk.
 
 use super::CudaError;
-use super::error::refused;
 use super::formula::formula;
-use super::launch::Kernel;
+use super::kernel::{Kernel, Module};
 use super::signature::signatures;
-use cudarc::driver::{result, sys};
+use cudarc::driver::sys;
 use cudarc::nvrtc::{result as nvrtc, sys as nvrtc_sys};
 use sparse_core::operators::Operator;
 use std::any::Any;
@@ -193,23 +192,6 @@ struct Loaded {
     kernels: Vec<Arc<Kernel>>,
 }
 
-/// A module of the driver's, there as long as a kernel of it is.
-pub(super) struct Module {
-    handle: sys::CUmodule,
-}
-
-// SAFETY: a module may be used from any thread.
-unsafe impl Send for Module {}
-// SAFETY: as above; the driver has locks of its own.
-unsafe impl Sync for Module {}
-
-impl Drop for Module {
-    fn drop(&mut self) {
-        // SAFETY: loaded once, and no kernel of it is left. A failure leaves nothing to be done.
-        let _ = unsafe { result::module::unload(self.handle) };
-    }
-}
-
 impl Modules {
     pub(super) fn new(architecture: String) -> Self {
         Modules { architecture, loaded: Mutex::default() }
@@ -280,24 +262,6 @@ impl Unit<'_> {
         };
         let words: Vec<_> = parameter.split(' ').map(|text| word(text).unwrap_or(text)).collect();
         words.join(" ")
-    }
-}
-
-impl Module {
-    fn load(image: &[u8]) -> Result<Self, CudaError> {
-        // SAFETY: the image is what the compiler made, which says itself how long it is.
-        let handle = unsafe { result::module::load_data(image.as_ptr().cast()) }
-            .map_err(refused("cuModuleLoadData"))?;
-        Ok(Module { handle })
-    }
-
-    fn function(&self, name: &'static str) -> Result<sys::CUfunction, CudaError> {
-        let not_found =
-            CudaError::Launch { kernel: name, code: sys::CUresult::CUDA_ERROR_NOT_FOUND };
-        let Ok(text) = CString::new(name) else { return Err(not_found) };
-        // SAFETY: the module is loaded.
-        unsafe { result::module::get_function(self.handle, text) }
-            .map_err(|error| CudaError::Launch { kernel: name, code: error.0 })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::CudaError;
 use super::compile::{Modules, Unit};
 use super::error::refused;
-use super::launch::Kernel;
+use super::kernel::Kernel;
 use super::probe::{CudaDeviceInfo, probe};
 use super::stream::{Event, Stream};
 use cudarc::driver::{result, sys};
@@ -41,8 +41,8 @@ struct Shared {
 /// What was asked for, most of it since the last synchronisation.
 #[derive(Default)]
 struct Progress {
-    launched: Vec<Noted>,
-    copying: Vec<Noted>,
+    launched: Vec<Submission>,
+    copying: Vec<Submission>,
     /// How much was noted ever.
     n_noted: u64,
     /// All launches in their order, while somebody asks for them.
@@ -55,15 +55,15 @@ struct Progress {
 impl Progress {
     /// The failure of what was asked for since the last synchronisation; ever after the same.
     fn broken(&mut self, code: sys::CUresult) -> CudaError {
-        let names = |noted: &[Noted]| noted.iter().map(|of| of.name).collect();
+        let names = |noted: &[Submission]| noted.iter().map(|of| of.name).collect();
         let (kernels, copies) = (names(&self.launched), names(&self.copying));
         self.broken.get_or_insert(CudaError::Kernel { kernels, copies, code }).clone()
     }
 }
 
-/// Something that was asked for, by name.
+/// A kernel or copy that was submitted, by name.
 #[derive(Clone, Copy)]
-struct Noted {
+struct Submission {
     name: &'static str,
     /// The number of the last time.
     last: u64,
@@ -294,14 +294,14 @@ impl Gpu {
         if self.waits_for_each_kernel() {
             return self.kernels().synchronize().map_err(|code| {
                 let mut progress = self.progress();
-                progress.launched = vec![Noted { name: kernel, last: 0 }];
+                progress.launched = vec![Submission { name: kernel, last: 0 }];
                 progress.broken(code)
             });
         }
         let mut progress = self.progress();
         progress.n_noted += 1;
         let last = progress.n_noted;
-        note(&mut progress.launched, Noted { name: kernel, last });
+        note(&mut progress.launched, Submission { name: kernel, last });
         Ok(())
     }
 
@@ -310,7 +310,7 @@ impl Gpu {
         let mut progress = self.progress();
         progress.n_noted += 1;
         let last = progress.n_noted;
-        arrays.iter().for_each(|name| note(&mut progress.copying, Noted { name, last }));
+        arrays.iter().for_each(|name| note(&mut progress.copying, Submission { name, last }));
     }
 
     fn progress(&self) -> MutexGuard<'_, Progress> {
@@ -320,7 +320,7 @@ impl Gpu {
 }
 
 /// Each name once, the newest last.
-fn note(all: &mut Vec<Noted>, new: Noted) {
+fn note(all: &mut Vec<Submission>, new: Submission) {
     all.retain(|of| of.name != new.name);
     all.push(new);
 }

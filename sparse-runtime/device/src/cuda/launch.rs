@@ -1,27 +1,11 @@
 //! Launches of kernels, with their arguments checked against the kernel's parameters.
 
-use super::compile::Module;
+use super::kernel::Kernel;
 use super::{CudaError, CudaSlice, Gpu};
 use cudarc::driver::{result, sys};
 use sparse_core::element::Stored;
 use std::ffi::c_void;
 use std::sync::Arc;
-
-/// A kernel on the GPU.
-pub struct Kernel {
-    pub(super) name: &'static str,
-    /// The types that it takes, words filled in.
-    pub(super) parameters: Vec<String>,
-    pub(super) function: sys::CUfunction,
-    /// What the function is in.
-    pub(super) _module: Arc<Module>,
-}
-
-// SAFETY: a function may be launched from any thread as long as its module is there, which
-// `_module` sees to.
-unsafe impl Send for Kernel {}
-// SAFETY: as above.
-unsafe impl Sync for Kernel {}
 
 /// How many blocks of how many threads.
 #[derive(Clone, Copy, Debug)]

@@ -233,18 +233,13 @@ mod tests {
             let [w, v] = &mut tables;
             if has_slots && updater.wants_slots(0, w, (x.n_rows(), x.nnz())) {
                 let (parts, width) = ((n_parts, hands_on), Fixed::<SIZE>);
-                losses.push(match updater.is_plain(0) {
-                    true => {
-                        let of =
-                            updater.rows_with_slots_beside::<Plain>((0, w), (1, v), x.nnz())?;
-                        super::step(parts, x, of.0, of.1, width, &mut scratch, row_function)
-                    }
-                    false => {
-                        assert!(updater.is_beside(0, &Weights::Table(w)));
-                        let of =
-                            updater.rows_with_slots_beside::<Beside>((0, w), (1, v), x.nnz())?;
-                        super::step(parts, x, of.0, of.1, width, &mut scratch, row_function)
-                    }
+                losses.push(if updater.is_plain(0) {
+                    let of = updater.rows_with_slots_beside::<Plain>((0, w), (1, v), x.nnz())?;
+                    super::step(parts, x, of.0, of.1, width, &mut scratch, row_function)
+                } else {
+                    assert!(updater.is_beside(0, &Weights::Table(w)));
+                    let of = updater.rows_with_slots_beside::<Beside>((0, w), (1, v), x.nnz())?;
+                    super::step(parts, x, of.0, of.1, width, &mut scratch, row_function)
                 });
                 updater.end_step()?;
                 continue;

@@ -69,23 +69,13 @@ fn train<R: UpdateRule>(
         }
         updater.begin_step()?;
         let [w, v] = &mut tables;
-        losses.push(match beside {
-            true => {
-                let (parallel, scratch) = (Parallel::Sequential, &mut scratch);
-                step(
-                    x,
-                    (0, w),
-                    (1, v),
-                    &mut updater,
-                    Fixed::<SIZE>,
-                    parallel,
-                    scratch,
-                    row_function,
-                )?
-            }
-            false => with_rows!(R, f32; updater, [0 => w, 1 => v], |[w, v]| {
+        losses.push(if beside {
+            let (parallel, scratch) = (Parallel::Sequential, &mut scratch);
+            step(x, (0, w), (1, v), &mut updater, Fixed::<SIZE>, parallel, scratch, row_function)?
+        } else {
+            with_rows!(R, f32; updater, [0 => w, 1 => v], |[w, v]| {
                 any_rows(x, w, v, Fixed::<SIZE>, &mut scratch, row_function)
-            }),
+            })
         });
         updater.end_step()?;
         had_slots |= updater.has_slots(&tables[0]);

@@ -3,7 +3,7 @@
 use super::products::sum_of_products;
 use super::rows::{prefetch_data, row_of};
 use crate::model::RowSteps;
-use crate::optimizer::{ReadRows, RowCursor, Settling, UpdateKind};
+use crate::optimizer::{CatchUp, ReadRows, RowCursor, UpdateKind};
 use nnz_arrays::formats::{ColumnId, CsrView};
 use nnz_optim::UpdateRule;
 use sparse_core::element::{Factor, Float, Stored};
@@ -18,7 +18,7 @@ const TOGETHER: usize = 64;
 const LONG: usize = 8;
 
 /// As many steps as `range` has rows, of a parameter of one column whose rows
-/// [rest](Settling::known_to_rest); `None` where the cursor does more than to
+/// [rest](CatchUp::known_to_rest); `None` where the cursor does more than to
 /// [gather](RowCursor::only_gathers). `row_function` gives a number that is finite where the
 /// derivative is; of one that is not, the row's step is the last. `scores` is scratch.
 ///
@@ -39,7 +39,7 @@ pub(super) unsafe fn steps<
     x: CsrView<'a, V>,
     ids: &'a [I],
     range: Range<usize>,
-    (cursor, mut settling): (RowCursor<'_, R, T, K>, Settling<'_, R, T>),
+    (cursor, mut settling): (RowCursor<'_, R, T, K>, CatchUp<'_, R, T>),
     scores: &mut Vec<T::Accumulator>,
     kept: &mut C,
     mut row_function: impl FnMut(
@@ -66,9 +66,10 @@ pub(super) unsafe fn steps<
     };
     // SAFETY: promised by the caller.
     unsafe {
-        match are_long(x) {
-            true => add_long(x, ids, cursor, take_turn)?,
-            false => add_short(x, ids, cursor, scores, take_turn)?,
+        if are_long(x) {
+            add_long(x, ids, cursor, take_turn)?
+        } else {
+            add_short(x, ids, cursor, scores, take_turn)?
         }
     }
     *kept = own;

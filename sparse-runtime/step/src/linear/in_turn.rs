@@ -4,7 +4,7 @@ use super::rows::{are_large, is_large, prefetch_data, row_ahead_by, row_of};
 use super::{Scratch, Width, gathered, racing, row_step, with_row_loops};
 use crate::error::Result;
 use crate::model::{ModelError, RowSteps};
-use crate::optimizer::{RowCursor, RowUpdater, Settling, UpdateKind, Updater};
+use crate::optimizer::{CatchUp, RowCursor, RowUpdater, UpdateKind, Updater};
 use crate::with_rows;
 use nnz_arrays::formats::{ColumnId, CsrView};
 use nnz_arrays::kernels::row_loss::{Losses, RowLoss};
@@ -48,7 +48,7 @@ pub fn steps<
     row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator], &mut C) -> L,
 ) -> Result<RowSteps> {
     if R::RACES {
-        let rows = updater.racing_rows(parameter)?;
+        let rows = updater.hogwild_rows(parameter)?;
         if rows.n_rows() != x.n_cols() || rows.row_size() != width.columns() {
             return Err(ModelError::extent("linear step", "x", 1, x.n_cols(), rows.n_rows()).into());
         }
@@ -191,9 +191,10 @@ fn usual_steps<
     row_function: &mut impl RowFunction<T::Accumulator, C, L>,
 ) -> Option<RowSteps> {
     let (cursor, settling) = rows.split(turns.width.columns());
-    let split = match GATHERS {
-        true => (cursor.only_gathers()?, settling.known_to_rest()?),
-        false => (cursor.without_options()?, settling.known_to_settle()?),
+    let split = if GATHERS {
+        (cursor.only_gathers()?, settling.known_to_rest()?)
+    } else {
+        (cursor.without_options()?, settling.known_to_settle()?)
     };
     macro_rules! in_turn {
         ($begins:literal, $by_length:literal, |$row:ident, $scores:ident, $saved:ident, $kept:ident| $body:expr) => {
@@ -245,7 +246,7 @@ fn usual_steps<
 }
 
 /// The rows of data one after the other. `BY_LENGTH`: the smallest numbers of entries are told
-/// apart. Where it `BEGINS`, rows [settle by scalars](Settling::settles_by_scalars), have
+/// apart. Where it `BEGINS`, rows [settle by scalars](CatchUp::settles_by_scalars), have
 /// [two parts](RowCursor::HAS_TWO_PARTS) of an update, and one element.
 #[inline(always)]
 fn steps_in_turn<
@@ -261,7 +262,7 @@ fn steps_in_turn<
     const BY_LENGTH: bool,
 >(
     Turns { x, ids, first, mut end, width }: Turns<'_, V, I, W>,
-    mut split: (RowCursor<'_, R, T, K>, Settling<'_, R, T>),
+    mut split: (RowCursor<'_, R, T, K>, CatchUp<'_, R, T>),
     asks: Ahead,
     scratch: &mut Scratch<T::Accumulator>,
     kept: &mut C,

@@ -182,10 +182,7 @@ impl<'a> Rows<'a> {
             let mut stop = start;
             // SAFETY: what is read is before `end` or masked.
             unsafe {
-                let mut four = match FIRST {
-                    true => _mm_setzero_ps(),
-                    false => _mm_loadu_ps(sums.as_ptr()),
-                };
+                let mut four = if FIRST { _mm_setzero_ps() } else { _mm_loadu_ps(sums.as_ptr()) };
                 while at < end {
                     prefetch(self.ids, at.wrapping_add(ahead));
                     if !V::IS_UNIT {
@@ -206,9 +203,10 @@ impl<'a> Rows<'a> {
                     }
                     at += TOGETHER;
                 }
-                match is_last {
-                    true => sums[0] = sum_of(four),
-                    false => _mm_storeu_ps(sums.as_mut_ptr(), four),
+                if is_last {
+                    sums[0] = sum_of(four)
+                } else {
+                    _mm_storeu_ps(sums.as_mut_ptr(), four)
                 }
             }
             piece.end(place, stop - start);
@@ -242,10 +240,7 @@ impl<'a> Rows<'a> {
             let mut stop = start;
             // SAFETY: what is read is before `end` or masked.
             unsafe {
-                let mut four = match FIRST {
-                    true => _mm_setzero_ps(),
-                    false => _mm_loadu_ps(sums.as_ptr()),
-                };
+                let mut four = if FIRST { _mm_setzero_ps() } else { _mm_loadu_ps(sums.as_ptr()) };
                 // The entries of the stages before are masked, and all are this stage's up to one
                 // that is not.
                 let mut mask = (0xff_u32 << (start - at)) as u8;
@@ -275,9 +270,10 @@ impl<'a> Rows<'a> {
                     }
                     (at, mask) = (at + 8, 0xff);
                 }
-                match is_last {
-                    true => sums[0] = sum_of(four),
-                    false => _mm_storeu_ps(sums.as_mut_ptr(), four),
+                if is_last {
+                    sums[0] = sum_of(four)
+                } else {
+                    _mm_storeu_ps(sums.as_mut_ptr(), four)
                 }
             }
             piece.end(place, stop - start);

@@ -29,11 +29,11 @@ pub(crate) use rows::{
     entries, is_large, is_read_anew, prefetch_data, range_of, row_ahead, row_ahead_by, row_of,
 };
 
+use crate::engine::{Kept, Numbers, Run};
 use crate::error::Result;
-use crate::layers::Run;
 use crate::model::ModelError;
 use crate::optimizer::{
-    Beside, RowAccumulator, RowCursor, RowUpdater, Settling, UpdateKind, Updater, Weights,
+    Beside, CatchUp, RowAccumulator, RowCursor, RowUpdater, UpdateKind, Updater, Weights,
 };
 use crate::paces::{Begun, Paces, Stage};
 use crate::row_parts::{Parts, RowPart, hand_on, parts_of_work, work_of_step};
@@ -88,10 +88,10 @@ pub struct Scratch<T> {
     /// Whether it is one.
     pub(crate) paces: Paces,
     handed_on: Vec<products::HandedOn<T>>,
-    /// Of a step through layers.
-    pub(crate) runs: Vec<Run<T>>,
-    /// Of the same, the sums of all runs.
-    pub(crate) totals: Vec<f64>,
+    /// Of the engine: of one sample, of runs of samples, and of a batch.
+    pub(crate) numbers: Numbers<T>,
+    pub(crate) engine_runs: Vec<Run<T>>,
+    pub(crate) kept: Kept<T>,
     /// Of updates by scattered gradients, of each parameter.
     pub(crate) scattered: Vec<Vec<RowPart<T>>>,
 }
@@ -343,7 +343,7 @@ unsafe fn row_step<
 >(
     (ids, values): (&[I], &[V]),
     ahead: &[I],
-    (cursor, settling): &mut (RowCursor<'_, R, T, K>, Settling<'_, R, T>),
+    (cursor, settling): &mut (RowCursor<'_, R, T, K>, CatchUp<'_, R, T>),
     width: W,
     scratch: &mut Vec<T::Accumulator>,
     row_function: impl FnOnce(&mut [T::Accumulator], &mut [T::Accumulator]) -> L,
@@ -390,7 +390,7 @@ unsafe fn row_step<
 fn ask_for_each<R: UpdateRule, T: Float, K: UpdateKind, I: ColumnId>(
     ids: &[I],
     rows: RowCursor<'_, R, T, K>,
-    settling: &Settling<'_, R, T>,
+    settling: &CatchUp<'_, R, T>,
 ) {
     for id in ids {
         rows.prefetch(id.at());

@@ -1,7 +1,7 @@
 //! The product of a csr row with a parameter, and the updates by its gradient.
 
 use super::Width;
-use crate::optimizer::{ReadRows, RowCursor, Settling, UpdateKind};
+use crate::optimizer::{CatchUp, ReadRows, RowCursor, UpdateKind};
 use nnz_arrays::formats::{ColumnId, LANES};
 use nnz_optim::UpdateRule;
 use sparse_core::element::{Factor, Float};
@@ -40,7 +40,7 @@ pub(crate) unsafe fn product<'a, T: Float, V: Factor<T>, W: Width, I: ColumnId>(
     );
 }
 
-/// [`product`] with rows that are [settled](Settling::settle) first, `updated` as there. Weights of
+/// [`product`] with rows that are [settled](CatchUp::settle) first, `updated` as there. Weights of
 /// rows of one column are read as they are settled, in the same pass.
 ///
 /// # Safety
@@ -58,14 +58,14 @@ pub(crate) unsafe fn settled_product<
     ids: &[I],
     values: &[V],
     rows: RowCursor<'_, R, T, K>,
-    settling: &mut Settling<'_, R, T>,
+    settling: &mut CatchUp<'_, R, T>,
     updated: bool,
     width: W,
     scores: &mut [T::Accumulator],
 ) {
     // Constants by themselves: nothing is compiled for rows that never wait, or not for scalars.
     if !K::PLAIN
-        && Settling::<R, T>::HAS_SCALARS
+        && CatchUp::<R, T>::HAS_SCALARS
         && let [score] = scores
         && settling.settles_by_scalars::<K>()
     {
@@ -95,7 +95,7 @@ pub(crate) unsafe fn settled_product<
 ///
 /// # Safety
 ///
-/// As for [`settled_product`]; rows [settle by scalars](Settling::settles_by_scalars), and have a
+/// As for [`settled_product`]; rows [settle by scalars](CatchUp::settles_by_scalars), and have a
 /// [first part](RowCursor::HAS_TWO_PARTS).
 #[inline(always)]
 pub(super) unsafe fn begun_product<
@@ -108,7 +108,7 @@ pub(super) unsafe fn begun_product<
     ids: &[I],
     values: &[V],
     rows: RowCursor<'_, R, T, K>,
-    settling: &mut Settling<'_, R, T>,
+    settling: &mut CatchUp<'_, R, T>,
 ) -> T::Accumulator {
     let scalars = settling.scalars();
     let sum = try_sum_of_products::<T, V, I>(

@@ -3,7 +3,7 @@
 use super::rows::{prefetch_data, row_of};
 use super::{Scratch, Width, sum_of_products, with_row_loops};
 use crate::model::RowSteps;
-use crate::optimizer::{Place, PlacesAhead, RacingCursor, RacingRows};
+use crate::optimizer::{AddressesAhead, HogwildCursor, HogwildRows, RowAddress};
 use nnz_arrays::formats::{ColumnId, CsrView};
 use nnz_arrays::kernels::row_loss::RowLoss;
 use nnz_device::prefetch::AHEAD;
@@ -23,7 +23,7 @@ pub(super) fn steps<
 >(
     x: CsrView<'_, V>,
     range: Range<usize>,
-    rows: RacingRows<'_, R, T>,
+    rows: HogwildRows<'_, R, T>,
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
     kept: &mut C,
@@ -63,15 +63,15 @@ fn each_row<
     x: CsrView<'a, V>,
     ids: &'a [I],
     range: Range<usize>,
-    rows: RacingCursor<'_, R, T, PLAIN, COPIES>,
-    ahead: &mut PlacesAhead,
+    rows: HogwildCursor<'_, R, T, PLAIN, COPIES>,
+    ahead: &mut AddressesAhead,
     width: W,
     scratch: &mut Scratch<T::Accumulator>,
     kept: &mut C,
     mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator], &mut C) -> L,
 ) -> RowSteps {
     // Places are looked up once, early enough that what is there can be asked for.
-    let look_up = |ahead: &mut PlacesAhead, row: usize| {
+    let look_up = |ahead: &mut AddressesAhead, row: usize| {
         let places = &mut ahead[row % (AHEAD + 1)];
         places.clear();
         places.extend(row_of(x, ids, row).0.iter().map(|id| rows.place(id.at())));
@@ -122,15 +122,15 @@ fn each_row<
 /// The places are those of rows that are there, which have as many elements as there are scores.
 #[inline(always)]
 unsafe fn product<R: UpdateRule, T: Float, V: Factor<T>, const PLAIN: bool, const COPIES: bool>(
-    places: &[Place],
+    places: &[RowAddress],
     values: &[V],
-    rows: RacingCursor<'_, R, T, PLAIN, COPIES>,
+    rows: HogwildCursor<'_, R, T, PLAIN, COPIES>,
     scores: &mut [T::Accumulator],
 ) {
     if let [score] = scores {
         // SAFETY: promised by the caller.
-        let weight = |place: &Place| unsafe { rows.value(*place, 0) };
-        *score = sum_of_products::<T, V, Place>(places, values, weight);
+        let weight = |place: &RowAddress| unsafe { rows.value(*place, 0) };
+        *score = sum_of_products::<T, V, RowAddress>(places, values, weight);
         return;
     }
     for (place, value) in places.iter().zip(values) {

@@ -294,9 +294,10 @@ mod tests {
                 weights.map(|table| (place.next().unwrap_or_default(), Weights::Table(table)));
             let lent = updater.rows_of::<Plain, 5>(weights).unwrap();
             let mut lent = Tables::<Numbers, _, _, _, _, 5, 3>::new(lent, width).unwrap();
-            losses.push(match in_parts {
-                true => lent.sum_in_parts(&rows, &mut scratch, &mut row_function),
-                false => lent.sum_together(&rows, &mut row_function),
+            losses.push(if in_parts {
+                lent.sum_in_parts(&rows, &mut scratch, &mut row_function)
+            } else {
+                lent.sum_together(&rows, &mut row_function)
             });
             updater.end_step().unwrap();
         }

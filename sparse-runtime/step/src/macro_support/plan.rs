@@ -10,13 +10,14 @@ pub use sparse_core::inspect::Part::{
 pub use sparse_core::inspect::PlanRowSet::Columns;
 pub use sparse_core::inspect::Stored::{All, AllRows, As, Distinct};
 pub use sparse_core::inspect::Written::{Buffer, Output, Within};
-pub use sparse_core::inspect::{PlanRowSet, PlanRows, PlanStep, PlanTable, Written};
+pub use sparse_core::inspect::{PlanPool, PlanRowSet, PlanRows, PlanStep, PlanTable, Written};
 pub use sparse_core::ir::AttributeValue::{self, Flag, Integer};
 pub use sparse_core::storage::ElementType::{BF16, F16, F32, F64, I64, U32, U64, Unit};
 pub use sparse_core::storage::Storage::{Csr, Dense, RowSparse};
 
 use sparse_core::inspect::{
-    Computed, Extent, Operand, Part, PlanLookup, PlanLookupRead, PlanNamedRow, PlanValue, Stored,
+    Computed, Extent, Operand, Part, PlanLookup, PlanLookupRead, PlanNamedRow, PlanRead, PlanValue,
+    Stored,
 };
 use sparse_core::storage::{ElementType, Storage};
 
@@ -118,4 +119,9 @@ pub const fn list(entries: &[Option<i64>]) -> AttributeValue {
 /// A number by its bits: not every one has a literal.
 pub const fn number(bits: u64) -> Operand {
     Operand::Number(f64::from_bits(bits))
+}
+
+/// Table rows that a sample reads.
+pub const fn read(table: u32, by: u32, pool: PlanPool) -> PlanRead {
+    PlanRead { table, by, pool }
 }

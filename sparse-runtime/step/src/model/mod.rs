@@ -2,8 +2,8 @@
 //! training library.
 
 mod declarations;
-mod dims;
-mod error;
+pub(crate) mod dims;
+pub(crate) mod error;
 pub mod gradient;
 #[cfg(feature = "cuda")]
 pub(crate) mod on_gpu;

@@ -3,7 +3,8 @@
 use super::dense_steps::{add_all, update_all};
 use super::error::OptimizerError;
 use super::memory::Weights;
-use super::rows::{Beside, General, RowUpdater, UpdateKind, WithSlots};
+use super::rows::RowUpdater;
+use super::update_kind::{Beside, General, UpdateKind, WithSlots};
 use super::updater::Updater;
 use crate::error::Result;
 use crate::linear::is_large;
@@ -60,19 +61,15 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     ) -> Result<()> {
         self.check(parameter, &weights)?;
         let name = self.parameters[parameter].spec.name.clone();
-        match self.parameters[parameter].beside {
-            true if self.keeps_slots(parameter, &weights) => {
-                let mut rows = self.rows_to_settle::<WithSlots<Beside>>(parameter, weights)?;
-                visit(&mut |row| settle(&mut rows, &name, row))
-            }
-            true => {
-                let mut rows = self.rows_to_settle::<Beside>(parameter, weights)?;
-                visit(&mut |row| settle(&mut rows, &name, row))
-            }
-            false => {
-                let mut rows = self.rows_to_settle::<General>(parameter, weights)?;
-                visit(&mut |row| settle(&mut rows, &name, row))
-            }
+        if !self.parameters[parameter].beside {
+            let mut rows = self.rows_to_settle::<General>(parameter, weights)?;
+            visit(&mut |row| settle(&mut rows, &name, row))
+        } else if self.keeps_slots(parameter, &weights) {
+            let mut rows = self.rows_to_settle::<WithSlots<Beside>>(parameter, weights)?;
+            visit(&mut |row| settle(&mut rows, &name, row))
+        } else {
+            let mut rows = self.rows_to_settle::<Beside>(parameter, weights)?;
+            visit(&mut |row| settle(&mut rows, &name, row))
         }
     }
 
@@ -105,9 +102,10 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         if spec.gradient != Some(Storage::RowSparse) {
             return Err(OptimizerError::GradientStorage { parameter: spec.name.to_string() }.into());
         }
-        match self.parameters[parameter].beside {
-            true => update(self.rows_as::<Beside>(parameter, weights)?, grad),
-            false => update(self.rows(parameter, weights)?, grad),
+        if self.parameters[parameter].beside {
+            update(self.rows_as::<Beside>(parameter, weights)?, grad)
+        } else {
+            update(self.rows(parameter, weights)?, grad)
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Row cursors: table rows for the innermost loops.
 
 use super::memory::Places;
-use super::rows::{StateOf, StepOf, UpdateKind, on_weight};
+use super::update_kind::{StateOf, StepOf, UpdateKind, on_weight};
 use nnz_device::prefetch::prefetch_row;
 use nnz_device::simd;
 use nnz_optim::{StateBlock, Step, UpdateRule};
@@ -93,10 +93,28 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
     /// lie beside the weights.
     #[inline(always)]
     pub(crate) fn of_one_weight(self) -> Self {
-        match K::BESIDE {
-            true => RowCursor { places: self.places.known_to_lie::<K>(1), ..self },
-            false => self,
+        if K::BESIDE {
+            RowCursor { places: self.places.known_to_lie::<K>(1), ..self }
+        } else {
+            self
         }
+    }
+
+    /// The same rows, of a size that the compiler may know, and with it how they lie if the states
+    /// lie beside the weights.
+    ///
+    /// # Panics
+    ///
+    /// If `row_size` is not that of the parameter.
+    #[inline(always)]
+    pub(crate) fn of_size(self, row_size: usize) -> Self {
+        assert_eq!(row_size, self.places.row_size, "the elements of a row");
+        let mut places = self.places;
+        if K::BESIDE {
+            places = places.known_to_lie::<K>(row_size);
+        }
+        places.row_size = row_size;
+        RowCursor { places, ..self }
     }
 
     /// The same rows for a loop that only gathers gradients, where the step does.
@@ -214,7 +232,7 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         debug_assert_eq!(self.places.row_size, 1);
         #[cfg(target_arch = "x86_64")]
         // SAFETY: promised by the caller.
-        let done = unsafe { super::sixteen::update(self, n_places, &row, &grad) };
+        let done = unsafe { self.update_by_avx512(n_places, &row, &grad) };
         #[cfg(not(target_arch = "x86_64"))]
         let done = 0;
         // A copy that no reference leads to stays in registers.
@@ -339,16 +357,16 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         self.update_chunks::<1, V>(rest, grad);
     }
 
-    /// Updates elements by a rule that only adds, `TOGETHER` at a time, and gives what is left
+    /// Updates elements by a rule that only adds, `CHUNK` at a time, and gives what is left
     /// over.
     #[inline(always)]
-    fn add_chunks<'r, const TOGETHER: usize, V: Copy>(
+    fn add_chunks<'r, const CHUNK: usize, V: Copy>(
         &self,
         (weights, given): (&'r mut [T], &'r [V]),
         grad: &mut impl FnMut(V, T::Accumulator) -> T::Accumulator,
     ) -> (&'r mut [T], &'r [V]) {
-        let (weights, weights_rest) = weights.as_chunks_mut::<TOGETHER>();
-        let (given, given_rest) = given.as_chunks::<TOGETHER>();
+        let (weights, weights_rest) = weights.as_chunks_mut::<CHUNK>();
+        let (given, given_rest) = given.as_chunks::<CHUNK>();
         for (weights, given) in weights.iter_mut().zip(given) {
             let (mut new_weights, given) = (*weights, *given);
             for (weight, given) in new_weights.iter_mut().zip(given) {
@@ -380,19 +398,19 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         }
     }
 
-    /// Updates elements, `TOGETHER` at a time, and gives what is left over.
+    /// Updates elements, `CHUNK` at a time, and gives what is left over.
     #[inline(always)]
-    fn update_chunks<'r, const TOGETHER: usize, V: Copy>(
+    fn update_chunks<'r, const CHUNK: usize, V: Copy>(
         self,
         (weights, states, given): Elements<'r, T, StateOf<R, T>, V>,
         grad: &mut impl FnMut(V, T::Accumulator) -> T::Accumulator,
     ) -> Elements<'r, T, StateOf<R, T>, V> {
-        let (weights, weights_rest) = weights.as_chunks_mut::<TOGETHER>();
-        let (states, states_rest) = states.as_chunks_mut::<TOGETHER>();
-        let (given, given_rest) = given.as_chunks::<TOGETHER>();
+        let (weights, weights_rest) = weights.as_chunks_mut::<CHUNK>();
+        let (states, states_rest) = states.as_chunks_mut::<CHUNK>();
+        let (given, given_rest) = given.as_chunks::<CHUNK>();
         for ((weights, states), given) in weights.iter_mut().zip(states).zip(given) {
             let (mut new_weights, mut new_states, given) = (*weights, *states, *given);
-            for place in 0..TOGETHER {
+            for place in 0..CHUNK {
                 on_weight(&mut new_weights[place], |weight| {
                     let grad = grad(given[place], *weight);
                     self.step.update(weight, &mut new_states[place], grad);
@@ -413,7 +431,7 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
     #[inline(never)]
     pub(super) unsafe fn update_rows(self, row_size: usize, rows: &[usize], grads: &[f64]) {
         /// Rows that are updated while the memory of as many more is asked for.
-        const TOGETHER: usize = 32;
+        const ROWS_AHEAD: usize = 32;
         if row_size == 1 {
             // One is asked for as another one is updated: of many at once, most wait for each
             // other.
@@ -423,7 +441,7 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
                     rows.len(),
                     #[inline(always)]
                     |place| {
-                        if let Some(row) = rows.get(place + TOGETHER) {
+                        if let Some(row) = rows.get(place + ROWS_AHEAD) {
                             self.of_one_weight().prefetch(*row);
                         }
                         *rows.get_unchecked(place)
@@ -437,9 +455,9 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         simd::wide(
             #[inline(always)]
             || {
-                for chunk in (0..rows.len()).step_by(TOGETHER) {
-                    let end = rows.len().min(chunk + TOGETHER);
-                    let ahead = &rows[end..rows.len().min(end + TOGETHER)];
+                for chunk in (0..rows.len()).step_by(ROWS_AHEAD) {
+                    let end = rows.len().min(chunk + ROWS_AHEAD);
+                    let ahead = &rows[end..rows.len().min(end + ROWS_AHEAD)];
                     // Not by `for_each`, which may be a call.
                     for row in ahead {
                         self.prefetch(*row);

@@ -4,9 +4,10 @@ use super::cursor::by_row;
 use super::error::OptimizerError;
 use super::memory::Weights;
 use super::norms::end_by_norms;
-use super::rows::{General, StateOf, StepOf, on_weight};
+use super::update_kind::{General, StateOf, StepOf, on_weight};
 use super::updater::Updater;
 use crate::error::Result;
+use nnz_device::simd;
 use nnz_optim::{StateBlock, Step, UpdateRule};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
@@ -73,12 +74,12 @@ impl<R: UpdateRule, T: Float, const N: usize> FewSteps<R, T, N> {
     }
 }
 
-/// [`DenseSteps`] of a parameter of `N` elements, which stay where they are.
+/// The states of a parameter with a dense gradient during steps that were
+/// [begun together](Updater::begin_steps). The values stay with their owner.
 #[derive(Debug)]
-pub struct FixedSteps<'a, R: UpdateRule, T: Float, const N: usize> {
+pub(crate) struct DenseStates<R: UpdateRule, T: Float> {
     parameter: usize,
-    values: &'a mut [T; N],
-    /// As in [`DenseSteps`].
+    /// One a value or a row, or none where the rule keeps none.
     states: Vec<StateOf<R, T>>,
     step: StepOf<R, T>,
     /// Of a rule that only adds, what it multiplies gradients with.
@@ -86,47 +87,124 @@ pub struct FixedSteps<'a, R: UpdateRule, T: Float, const N: usize> {
     row_size: usize,
 }
 
-impl<R: UpdateRule, T: Float<Accumulator = T>, const N: usize> FixedSteps<'_, R, T, N> {
-    /// The values as the steps so far left them.
-    #[inline(always)]
-    pub fn values(&self) -> &[T; N] {
-        self.values
-    }
-
-    /// One step: every value by its gradient. O(N).
-    #[inline(always)]
-    pub fn update(&mut self, grad: &[T; N]) {
-        match self.factor {
-            Some(factor) => add_all(factor, self.values, grad),
-            None => update_all(&self.step, self.values, &mut self.states, grad, self.row_size),
-        }
-    }
-
-    /// One step of a matrix of `K` rows of `M`, with a gradient that is not made: the products of
-    /// all elements of `left` with all of `right`. O(N).
-    #[inline(always)]
-    pub fn update_outer<const K: usize, const M: usize>(&mut self, left: &[T; K], right: &[T; M]) {
-        let rows = self.values.as_chunks_mut::<M>().0.iter_mut().zip(left);
-        let mut scaled = *right;
+impl<R: UpdateRule, T: Float<Accumulator = T>> DenseStates<R, T> {
+    /// One step: every value by its gradient. O(values).
+    pub(crate) fn update(&mut self, values: &mut [T], grad: &[T]) {
         if let Some(factor) = self.factor {
-            scaled.iter_mut().for_each(|right| *right *= factor);
-            for (row, left) in rows {
-                add_all(*left, row, &scaled);
-            }
-            return;
+            return simd::wide(
+                #[inline(always)]
+                || add_all(factor, values, grad),
+            );
         }
         let by_row = <StateOf<R, T> as StateBlock<T>>::BY_ROW;
-        let states_of_row = if by_row { 1 } else { M };
-        for (place, (row, left)) in rows.enumerate() {
-            for (scaled, right) in scaled.iter_mut().zip(right) {
-                *scaled = *left * *right;
-            }
-            let states = (place * states_of_row)..((place + 1) * states_of_row);
-            // There are none where the rule keeps none.
-            let states = self.states.get_mut(states).unwrap_or_default();
-            update_some(&self.step, row, states, &scaled, M);
+        let row_size = if by_row { self.row_size } else { grad.len() }.max(1);
+        let gradient = |place| &grad[place * row_size..][..row_size];
+        self.update_rows(values, row_size, gradient, |_| T::one());
+    }
+
+    /// One step of a matrix with a gradient that is not made: the products of all elements of
+    /// `left` with all of `right`. O(values).
+    pub(crate) fn update_outer(&mut self, values: &mut [T], left: &[T], right: &[T]) {
+        let columns = right.len().max(1);
+        if let Some(factor) = self.factor {
+            return simd::wide(
+                #[inline(always)]
+                || {
+                    for (row, left) in values.chunks_exact_mut(columns).zip(left) {
+                        add_scaled(row, *left, right, factor);
+                    }
+                },
+            );
         }
-        end(&self.step, self.values, &self.states);
+        self.update_rows(values, columns, |_| right, |place| left[place]);
+    }
+
+    /// The update of each row by its factor times its gradient.
+    #[inline(always)]
+    fn update_rows<'g>(
+        &mut self,
+        values: &mut [T],
+        row_size: usize,
+        gradient: impl Fn(usize) -> &'g [T],
+        factor: impl Fn(usize) -> T,
+    ) where
+        T: 'g,
+    {
+        // The rule's options are tested once a step, not for every element.
+        let step = self.step.without_options();
+        simd::wide(
+            #[inline(always)]
+            || match &step {
+                Some(step) if StepOf::<R, T>::HAS_OPTIONS => {
+                    rows_by(step, values, &mut self.states, row_size, &gradient, &factor)
+                }
+                _ => rows_by(&self.step, values, &mut self.states, row_size, &gradient, &factor),
+            },
+        );
+        end(&self.step, values, &self.states);
+    }
+}
+
+/// Adds `left · (right · factor)` to a row.
+#[inline(always)]
+fn add_scaled<T: Float<Accumulator = T>>(row: &mut [T], left: T, right: &[T], factor: T) {
+    let (weights, weights_rest) = row.as_chunks_mut::<8>();
+    let (gradients, gradients_rest) = right.as_chunks::<8>();
+    for (weights, right) in weights.iter_mut().zip(gradients) {
+        // No other pointer leads to this copy, so that the compiler makes vectors of it.
+        let mut new_weights = *weights;
+        for (weight, right) in new_weights.iter_mut().zip(right) {
+            *weight += left * (*right * factor);
+        }
+        *weights = new_weights;
+    }
+    for (weight, right) in weights_rest.iter_mut().zip(gradients_rest) {
+        *weight += left * (*right * factor);
+    }
+}
+
+/// The updates of rows by their factors times their gradients.
+#[inline(always)]
+fn rows_by<'g, T: Float<Accumulator = T> + 'g, S: Step<T>>(
+    step: &S,
+    values: &mut [T],
+    states: &mut [S::State],
+    row_size: usize,
+    gradient: &impl Fn(usize) -> &'g [T],
+    factor: &impl Fn(usize) -> T,
+) {
+    for (place, row) in values.chunks_exact_mut(row_size).enumerate() {
+        let (gradient, factor) = (gradient(place), factor(place));
+        if S::State::BY_ROW {
+            if let Some(state) = states.get_mut(place) {
+                by_row(step, row, state, gradient, |gradient, _| factor * gradient);
+            }
+            continue;
+        }
+        // There are none where the rule keeps none.
+        let states = states.get_mut(place * row_size..(place + 1) * row_size);
+        let Some(states) = states else {
+            for (weight, gradient) in row.iter_mut().zip(gradient) {
+                step.update(weight, &mut Default::default(), factor * *gradient);
+            }
+            continue;
+        };
+        let (weights, weights_rest) = row.as_chunks_mut::<8>();
+        let (states, states_rest) = states.as_chunks_mut::<8>();
+        let (gradients, gradients_rest) = gradient.as_chunks::<8>();
+        for ((weights, states), gradients) in weights.iter_mut().zip(states).zip(gradients) {
+            // No other pointer leads to these copies, so that the compiler makes vectors of them.
+            let (mut new_weights, mut new_states, gradients) = (*weights, *states, *gradients);
+            let elements = new_weights.iter_mut().zip(&mut new_states);
+            for ((weight, state), gradient) in elements.zip(gradients) {
+                step.update(weight, state, factor * gradient);
+            }
+            (*weights, *states) = (new_weights, new_states);
+        }
+        let rest = weights_rest.iter_mut().zip(states_rest).zip(gradients_rest);
+        for ((weight, state), gradient) in rest {
+            step.update(weight, state, factor * *gradient);
+        }
     }
 }
 
@@ -251,42 +329,29 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
     }
 
-    /// [`take_dense`](Self::take_dense) of a parameter of `N` elements, which the compiler is to
-    /// know.
+    /// The states of a parameter, like [`take_dense`](Self::take_dense).
     ///
     /// # Errors
     ///
-    /// As [`take_dense`](Self::take_dense); another number of elements.
-    #[inline]
-    pub fn take_fixed<'a, const N: usize>(
+    /// As [`take_dense`](Self::take_dense).
+    pub(crate) fn take_states(
         &mut self,
         parameter: usize,
-        values: &'a mut [T],
-    ) -> Result<FixedSteps<'a, R, T, N>> {
-        let DenseSteps { values, states, step, row_size, .. } =
-            self.take_dense(parameter, values)?;
+        values: &mut [T],
+    ) -> Result<DenseStates<R, T>> {
+        let DenseSteps { states, step, row_size, .. } = self.take_dense(parameter, values)?;
         let factor = step.gradient_factor().filter(|_| self.is_plain(parameter));
-        match values.try_into() {
-            Ok(values) => Ok(FixedSteps { parameter, values, states, step, factor, row_size }),
-            Err(_) => {
-                self.parameters[parameter].states = states;
-                Err(self.wrong_count(parameter, N))
-            }
-        }
+        Ok(DenseStates { parameter, states, step, factor, row_size })
     }
 
-    /// Puts a parameter back that was [taken out](Self::take_fixed).
+    /// Puts states back that were [taken out](Self::take_states).
     ///
     /// # Errors
     ///
     /// As [`put_dense`](Self::put_dense).
-    #[inline]
-    pub fn put_fixed<const N: usize>(
-        &mut self,
-        parameter: usize,
-        steps: FixedSteps<'_, R, T, N>,
-    ) -> Result<()> {
-        let FixedSteps { parameter: taken, values, states, step, row_size, .. } = steps;
+    pub(crate) fn put_states(&mut self, parameter: usize, steps: DenseStates<R, T>) -> Result<()> {
+        let DenseStates { parameter: taken, states, step, row_size, .. } = steps;
+        let values = &mut [];
         self.put_dense(parameter, DenseSteps { parameter: taken, values, states, step, row_size })
     }
 
@@ -376,12 +441,12 @@ mod tests {
                 *grad = left[place / 2] * right[place % 2];
             }
             a.begin_steps(1).unwrap();
-            let mut steps = a.take_fixed(0, &mut found).unwrap();
+            let mut steps = a.take_states(0, &mut found).unwrap();
             match step % 2 {
-                0 => steps.update_outer(&left, &right),
-                _ => steps.update(&grad),
+                0 => steps.update_outer(&mut found, &left, &right),
+                _ => steps.update(&mut found, &grad),
             }
-            a.put_fixed::<6>(0, steps).unwrap();
+            a.put_states(0, steps).unwrap();
             a.end_steps(1).unwrap();
             b.begin_step().unwrap();
             b.apply_dense(0, &mut expected, &grad).unwrap();
@@ -399,16 +464,6 @@ mod tests {
         agree(&Sgd { learning_rate: 0.1, clip_gradient: Some(0.3), ..Sgd::default() });
         agree(&AdaGrad::default());
         agree(&GroupAdaGrad::default());
-    }
-
-    #[test]
-    fn another_number_of_elements_is_refused_and_the_states_stay() {
-        let mut updater = updater(&AdaGrad::default());
-        let mut values = [0.5; 6];
-        updater.begin_steps(1).unwrap();
-        assert!(updater.take_fixed::<5>(0, &mut values).is_err());
-        let steps = updater.take_fixed::<6>(0, &mut values).unwrap();
-        assert_eq!(steps.states.len(), 6);
     }
 
     #[test]

@@ -261,6 +261,20 @@ pub enum OptimizerError {
         /// The positions.
         indices: Vec<usize>,
     },
+    /// More parameters than one loop trains.
+    #[error("a step trains {count} parameters of one kind in one loop, which are more than {most}")]
+    TooMany {
+        /// The tables, or the dense parameters.
+        count: usize,
+        /// The most there may be.
+        most: usize,
+    },
+    /// A rule of another crate that says it is one of the library.
+    #[error("the rule `{rule}` is not of the library: leave `UpdateRule::BUILT_IN` as it is")]
+    NotBuiltIn {
+        /// The rule.
+        rule: &'static str,
+    },
     /// A `Plain` handle for a rule that does more.
     #[error(
         "parameter `{parameter}`: rule `{rule}` does more here than add a multiple of the gradient: ask for `General` rows"

@@ -5,8 +5,8 @@ use super::error::OptimizerError;
 use super::last_steps::LastSteps;
 use super::memory::{Memory, Weights};
 use super::missed::Missed;
-use super::rows::{Beside, General, IdleOf, StateOf, UpdateKind, WithSlots, on_weight};
 use super::touched::TouchedRows;
+use super::update_kind::{Beside, General, IdleOf, StateOf, UpdateKind, WithSlots, on_weight};
 use super::updater::{Record, Updater};
 use crate::error::Result;
 use crate::model::Model;
@@ -92,12 +92,12 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
                 self.parameters[parameter].base = self.clock;
                 return;
             }
-            match record.beside {
-                true if self.keeps_slots(parameter, weights) => {
-                    self.settle_waiting::<WithSlots<Beside>>(parameter, weights);
-                }
-                true => self.settle_waiting::<Beside>(parameter, weights),
-                false => self.settle_waiting::<General>(parameter, weights),
+            if !record.beside {
+                self.catch_up_lazy_rows::<General>(parameter, weights);
+            } else if self.keeps_slots(parameter, weights) {
+                self.catch_up_lazy_rows::<WithSlots<Beside>>(parameter, weights);
+            } else {
+                self.catch_up_lazy_rows::<Beside>(parameter, weights);
             }
         }
     }
@@ -132,7 +132,11 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     }
 
     #[inline(never)]
-    fn settle_waiting<K: UpdateKind>(&mut self, parameter: usize, weights: &mut Weights<'_, T>) {
+    fn catch_up_lazy_rows<K: UpdateKind>(
+        &mut self,
+        parameter: usize,
+        weights: &mut Weights<'_, T>,
+    ) {
         let record = &self.parameters[parameter];
         let group = &self.groups[record.group];
         // Most rows wait since the last flush; they share one map.
@@ -142,10 +146,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             && self.clock - record.base < u64::from(u32::MAX)
             && (longest.spares_fresh() || self.is_fresh_elsewhere(parameter, weights));
         let record = &mut self.parameters[parameter];
-        let recorder = match only_touched {
-            true => record.touched.recorder(),
-            false => Recorder::NONE,
-        };
+        let recorder = if only_touched { record.touched.recorder() } else { Recorder::NONE };
         let base = std::mem::replace(&mut record.base, self.clock);
         let (n_rows, row_size) = (record.spec.n_rows, record.spec.row_size);
         let mut memory = Memory::<_, _, K>::of(
@@ -155,9 +156,10 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             (&self.tenant, recorder),
             0,
         );
-        let mut last = match record.counts {
-            true => memory.last_steps(&mut record.last, n_rows),
-            false => LastSteps::NONE,
+        let mut last = if record.counts {
+            memory.last_steps(&mut record.last, n_rows)
+        } else {
+            LastSteps::NONE
         };
         if only_touched {
             let step = group.step;

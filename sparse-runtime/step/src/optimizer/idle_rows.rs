@@ -1,13 +1,13 @@
 //! Idle steps of table rows, and updates that begin with one.
 
 use super::cursor::RowCursor;
-use super::rows::{IdleOf, StateOf, StepOf, UpdateKind, on_weight};
+use super::update_kind::{IdleOf, StateOf, StepOf, UpdateKind, on_weight};
 use nnz_optim::{MeanRun, Step, UpdateRule};
 use sparse_core::element::Float;
 use std::slice;
 
 /// Weights that are changed at once.
-const TOGETHER: usize = 8;
+const WEIGHTS_PER_CHUNK: usize = 8;
 
 impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
     /// True where an update of the [usual](Self::without_options) step may be made in
@@ -55,7 +55,7 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
                 otherwise(weight, state);
             }
         };
-        if !K::BESIDE || Self::BY_ROW || self.places.row_size < TOGETHER {
+        if !K::BESIDE || Self::BY_ROW || self.places.row_size < WEIGHTS_PER_CHUNK {
             // SAFETY: promised by the caller.
             return unsafe { self.change_each(row, idle) };
         }
@@ -66,12 +66,12 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
             let states = slice::from_raw_parts_mut(self.places.states(row), size);
             (slice::from_raw_parts_mut(self.places.weights(row), size), states)
         };
-        let (weights, last_weights) = weights.as_chunks_mut::<TOGETHER>();
-        let (states, last_states) = states.as_chunks_mut::<TOGETHER>();
+        let (weights, last_weights) = weights.as_chunks_mut::<WEIGHTS_PER_CHUNK>();
+        let (states, last_states) = states.as_chunks_mut::<WEIGHTS_PER_CHUNK>();
         for (weights, states) in weights.iter_mut().zip(states) {
             // Copies, which are vectors.
             let (mut new_weights, mut new_states, mut right) = (*weights, *states, true);
-            for place in 0..TOGETHER {
+            for place in 0..WEIGHTS_PER_CHUNK {
                 on_weight(&mut new_weights[place], |weight| {
                     right &= self.step.try_run(run, weight, &mut new_states[place]);
                 });
@@ -148,9 +148,10 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         // length of this call.
         unsafe {
             let weight = &mut *self.places.weights(row).add(column);
-            let state = match K::BESIDE || self.places.has_states {
-                true => &mut *self.places.states(row).add(column),
-                false => &mut none,
+            let state = if K::BESIDE || self.places.has_states {
+                &mut *self.places.states(row).add(column)
+            } else {
+                &mut none
             };
             let mut idle = *weight;
             on_weight(&mut idle, |weight| self.step.apply_scalar(scalar, weight, state));
@@ -196,7 +197,7 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
     ) {
         /// Places whose code is written out: how fast a loop of one runs depends on where in memory
         /// it happens to lie.
-        const TOGETHER: usize = 4;
+        const UNROLLED: usize = 4;
         let follow = |place: usize| {
             let row = row(place);
             // SAFETY: promised by the caller; the invariant. The only references to these two, for
@@ -209,11 +210,11 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
             }
         };
         let mut first = 0;
-        while first + TOGETHER <= n_places {
-            for place in 0..TOGETHER {
+        while first + UNROLLED <= n_places {
+            for place in 0..UNROLLED {
                 follow(first + place);
             }
-            first += TOGETHER;
+            first += UNROLLED;
         }
         for place in first..n_places {
             follow(place);

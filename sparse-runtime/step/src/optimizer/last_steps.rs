@@ -132,9 +132,10 @@ mod tests {
         let drawn: Vec<T> = (0..N_ROWS * row_size).map(|i| T::of((i as f64).cos())).collect();
         let mut table = Table::from_values(row_size, &drawn);
         for t in 0..200 {
-            let correction = match t < 20 {
-                true => Correction::Gather { share: 0.1 },
-                false => Correction::Apply { share: 0.0 },
+            let correction = if t < 20 {
+                Correction::Gather { share: 0.1 }
+            } else {
+                Correction::Apply { share: 0.0 }
             };
             updater.prepare_steps(correction, Usage::default(), |_| {}).unwrap();
             updater.begin_step().unwrap();
@@ -193,9 +194,10 @@ mod tests {
         let mut updater = Updater::<Rule, f32>::new(rule, vec![spec]).unwrap();
         let mut table = Table::from_values(1, &[1.0; N_ROWS]);
         for share in [1.0, 0.0] {
-            let correction = match share > 0.0 {
-                true => Correction::Gather { share },
-                false => Correction::Apply { share },
+            let correction = if share > 0.0 {
+                Correction::Gather { share }
+            } else {
+                Correction::Apply { share }
             };
             updater.prepare_steps(correction, Usage::default(), |_| {}).unwrap();
             updater.begin_step().unwrap();

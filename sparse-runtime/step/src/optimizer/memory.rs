@@ -2,7 +2,7 @@
 
 use super::accumulator::Slots;
 use super::last_steps::LastSteps;
-use super::rows::UpdateKind;
+use super::update_kind::UpdateKind;
 use nnz_arrays::parameter_memory::{Layout, Recorder, Table, Tenant};
 use nnz_optim::StateBlock;
 use sparse_core::element::{Element, Float};
@@ -265,9 +265,10 @@ impl<'a, T: Float, S: StateBlock<T::Accumulator>, K: UpdateKind> Memory<'a, T, S
     /// Bytes from one row to the next.
     #[inline(always)]
     pub(super) fn stride(&self) -> usize {
-        match Self::IN_BLOCKS {
-            true => Self::layout(self.row_size).stride,
-            false => self.row_size * size_of::<T>(),
+        if Self::IN_BLOCKS {
+            Self::layout(self.row_size).stride
+        } else {
+            self.row_size * size_of::<T>()
         }
     }
 
@@ -309,9 +310,10 @@ impl<'a, T: Float, S: StateBlock<T::Accumulator>, K: UpdateKind> Memory<'a, T, S
             let range = |size: usize| row * size..(row + 1) * size;
             // SAFETY: as above.
             unsafe {
-                let states = match self.states.is_empty() {
-                    true => &mut [][..],
-                    false => self.states.get_unchecked_mut(range(Self::n_states(self.row_size))),
+                let states = if self.states.is_empty() {
+                    &mut [][..]
+                } else {
+                    self.states.get_unchecked_mut(range(Self::n_states(self.row_size)))
                 };
                 (self.values.get_unchecked_mut(range(self.row_size)), states)
             }

@@ -1,7 +1,7 @@
 //! The idle steps that rows have missed, as maps.
 
 use super::cursor::RowCursor;
-use super::rows::{HistoryOf, IdleOf, StateOf, StepOf, UpdateKind};
+use super::update_kind::{HistoryOf, IdleOf, StateOf, StepOf, UpdateKind};
 use nnz_optim::{IdleHistory, IdleMap, MeanRun, Runs, Step, UpdateRule};
 use sparse_core::element::Float;
 

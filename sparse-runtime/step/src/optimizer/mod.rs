@@ -38,62 +38,65 @@
 
 mod accumulator;
 mod apply;
+mod borrowed_rows;
+mod catch_up;
+#[cfg(target_arch = "x86_64")]
+mod catch_up_avx512;
 pub mod clip;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod cursor;
 mod dense_steps;
-mod error;
+pub(crate) mod error;
 mod flush;
+mod hogwild;
 mod hot_rows;
 mod idle_rows;
 mod initial;
 mod last_steps;
-mod lend;
 mod memory;
 mod missed;
 mod norms;
 mod numbers;
 mod precision;
-mod racing;
-mod reduction;
 mod reserve;
 mod rows;
 mod samples;
-#[cfg(target_arch = "x86_64")]
-mod settle_sixteen;
-mod settling;
 mod shared;
-#[cfg(target_arch = "x86_64")]
-mod sixteen;
 mod snapshot;
 mod spec;
 mod table_state;
 #[cfg(test)]
 mod tests;
 mod touched;
+#[cfg(target_arch = "x86_64")]
+mod update_avx512;
+mod update_kind;
 mod updater;
+mod variance_reduction;
 
 pub use accumulator::RowAccumulator;
 pub(crate) use accumulator::{Slots, term};
+pub(crate) use catch_up::CatchUp;
 pub(crate) use cursor::{ReadRows, RowCursor};
-pub use dense_steps::{DenseSteps, FewSteps, FixedSteps};
+pub(crate) use dense_steps::DenseStates;
+pub use dense_steps::{DenseSteps, FewSteps};
 pub use error::OptimizerError;
+pub(crate) use hogwild::{AddressesAhead, HogwildCursor, HogwildRows, RowAddress};
+pub use hogwild::{Racer, Shared, why_not_racing};
 pub use hot_rows::HotRows;
 pub use memory::Weights;
 pub use nnz_optim::UpdateRule;
 pub use precision::Precision;
-pub(crate) use racing::{Place, PlacesAhead, RacingCursor, RacingRows};
-pub use racing::{Racer, Shared, why_not_racing};
-pub use reduction::ReductionSnapshot;
-pub use rows::{Beside, General, Plain, RowUpdater, StateOf, UpdateKind, WithSlots};
+pub use rows::RowUpdater;
 pub use samples::{Samples, Usage};
-pub(crate) use settling::Settling;
 pub(crate) use shared::{RowWeights, SharedRows};
 pub use snapshot::{MOST_STEPS, RecordSnapshot, Snapshot};
 pub use spec::ParameterSpec;
 pub use table_state::TableState;
+pub use update_kind::{Beside, General, Plain, StateOf, UpdateKind, WithSlots};
 pub use updater::Updater;
+pub use variance_reduction::ReductionSnapshot;
 
 /// Runs `$body` with `$rows` bound to the [`RowUpdater`] of a parameter, whose table is given. It
 /// is compiled for a rule whose state lies beside the weights and, for a rule that can do without

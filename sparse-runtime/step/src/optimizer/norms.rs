@@ -1,6 +1,6 @@
 //! The end of a step that depends on norms of a whole parameter.
 
-use super::rows::on_weight;
+use super::update_kind::on_weight;
 use nnz_optim::Step;
 use sparse_core::element::Float;
 
@@ -64,9 +64,12 @@ mod tests {
 
     fn grads() -> Vec<[f64; ROWS * SIZE]> {
         let grad = |step: usize| {
-            std::array::from_fn(|i| match i / SIZE == step % ROWS || i / SIZE == 3 {
-                true => ((step * 31 + i) as f64).sin(),
-                false => 0.0,
+            std::array::from_fn(|i| {
+                if i / SIZE == step % ROWS || i / SIZE == 3 {
+                    ((step * 31 + i) as f64).sin()
+                } else {
+                    0.0
+                }
             })
         };
         (0..6).map(grad).collect()
@@ -107,9 +110,9 @@ mod tests {
             b.put_few(0, &mut few, &steps);
             b.end_steps(1)?;
             c.begin_steps(1)?;
-            let mut steps = c.take_fixed::<{ ROWS * SIZE }>(0, &mut fixed)?;
-            steps.update(grad);
-            c.put_fixed(0, steps)?;
+            let mut steps = c.take_states(0, &mut fixed)?;
+            steps.update(&mut fixed, grad);
+            c.put_states(0, steps)?;
             c.end_steps(1)?;
             let stored: Vec<u64> = (0..ROWS as u64)
                 .filter(|row| grad[*row as usize * SIZE..][..SIZE].iter().any(|g| *g != 0.0))
@@ -149,9 +152,9 @@ mod tests {
             let (left, right) = ([1.0, -0.5], [0.25, 2.0 - f64::from(step), 1.0]);
             let grad: [f64; 6] = std::array::from_fn(|i| left[i / 3] * right[i % 3]);
             a.begin_steps(1)?;
-            let mut steps = a.take_fixed::<6>(0, &mut found)?;
-            steps.update_outer(&left, &right);
-            a.put_fixed(0, steps)?;
+            let mut steps = a.take_states(0, &mut found)?;
+            steps.update_outer(&mut found, &left, &right);
+            a.put_states(0, steps)?;
             a.end_steps(1)?;
             b.begin_step()?;
             b.apply_dense(0, &mut expected, &grad)?;

@@ -54,7 +54,7 @@ pub(super) unsafe fn store<F: Float>(to: *mut F, value: F) {
 /// # Safety
 ///
 /// As [`load`], of each number; `S` is made of numbers `A` and nothing else, which
-/// [`why_not_racing`](super::racing::why_not_racing) asks.
+/// [`why_not_racing`](super::hogwild::why_not_racing) asks.
 #[inline(always)]
 pub(super) unsafe fn load_state<S: Copy, A: Float>(from: *mut S) -> S {
     let mut state = MaybeUninit::<S>::uninit();

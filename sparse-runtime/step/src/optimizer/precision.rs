@@ -1,6 +1,6 @@
 //! Detection of steps that are rounded away, and of states that are not finite.
 
-use super::rows::{IdleOf, StateOf, StepOf, on_weight};
+use super::update_kind::{IdleOf, StateOf, StepOf, on_weight};
 use super::updater::{Record, Updater};
 use nnz_arrays::parameter_memory::Table;
 use nnz_optim::{IdleMap, StateBlock, Step, UpdateRule};

@@ -2,7 +2,7 @@
 
 use super::error::OptimizerError;
 use super::memory::states_of_row;
-use super::rows::StateOf;
+use super::update_kind::StateOf;
 use super::updater::Updater;
 use crate::error::Result;
 use nnz_arrays::parameter_memory::Layout;

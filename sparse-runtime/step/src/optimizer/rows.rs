@@ -1,105 +1,16 @@
 //! A step's access to the rows of one parameter, for every non-zero of fused loops.
 
 use super::accumulator::{RowAccumulator, Slots};
+use super::catch_up::CatchUp;
 use super::cursor::RowCursor;
 use super::error::OptimizerError;
 use super::memory::Memory;
 use super::norms::end_by_norms;
-use super::settling::Settling;
+use super::update_kind::{General, StateOf, StepOf, UpdateKind};
 use nnz_arrays::formats::ColumnId;
-use nnz_optim::{IdleHistory, Step, UpdateRule};
+use nnz_optim::{Step, UpdateRule};
 use sparse_core::element::Float;
 use std::marker::PhantomData;
-
-/// What a weight carries from step to step under rule `R`, in the accumulator of `T`.
-pub type StateOf<R, T> = <StepOf<R, T> as Step<<T as Float>::Accumulator>>::State;
-
-/// One step of rule `R` on a weight of type `T`: arithmetic and state are in its accumulator.
-pub(super) type StepOf<R, T> = <R as UpdateRule>::Step<<T as Float>::Accumulator>;
-
-/// What idle steps of rule `R` do to a weight of type `T`.
-pub(super) type IdleOf<R, T> = <StepOf<R, T> as Step<<T as Float>::Accumulator>>::Idle;
-
-/// The idle steps of rule `R` on weights of type `T` so far.
-pub(super) type HistoryOf<R, T> = IdleHistory<IdleOf<R, T>, <T as Float>::Accumulator>;
-
-/// `change` on a weight in the accumulator, rounded once.
-#[inline(always)]
-pub(super) fn on_weight<T: Float>(weight: &mut T, change: impl FnOnce(&mut T::Accumulator)) {
-    let mut wide = weight.widen();
-    change(&mut wide);
-    *weight = T::narrow(wide);
-}
-
-/// How much a [`RowUpdater`] can be asked to do, known to the compiler: [`General`], [`Beside`] or
-/// [`Plain`], the latter two [`WithSlots`] as well.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a kind of update",
-    note = "the kinds are `Plain`, `Beside` and `General`, which the updater chooses"
-)]
-pub trait UpdateKind: sealed::Sealed + Copy + std::fmt::Debug + 'static {
-    /// True where an update is `weight += factor · grad` and rows never need settling.
-    const PLAIN: bool;
-    /// True where the states of a row lie beside its weights.
-    const BESIDE: bool;
-    /// True where a slot for the sum of a batch lies beside the weights of a row.
-    const SLOTS: bool = false;
-}
-
-/// Any rule: settles rows where that is needed, carries state.
-#[derive(Clone, Copy, Debug)]
-pub struct General;
-
-/// Any rule with state, which lies beside the weights of each row, in a
-/// [`Table`](nnz_arrays::parameter_memory::Table).
-#[derive(Clone, Copy, Debug)]
-pub struct Beside;
-
-/// A rule that is just `weight += factor · grad` (SGD without momentum, decay and clipping): a
-/// load, a multiplication, an addition and a store for each weight.
-#[derive(Clone, Copy, Debug)]
-pub struct Plain;
-
-/// The rows of another kind, each with a slot beside its weights, by which a batch finds the sum of
-/// its gradients.
-#[derive(Clone, Copy, Debug)]
-pub struct WithSlots<K>(PhantomData<K>);
-
-impl UpdateKind for WithSlots<Beside> {
-    const PLAIN: bool = false;
-    const BESIDE: bool = true;
-    const SLOTS: bool = true;
-}
-
-impl UpdateKind for WithSlots<Plain> {
-    const PLAIN: bool = true;
-    const BESIDE: bool = false;
-    const SLOTS: bool = true;
-}
-
-impl UpdateKind for General {
-    const PLAIN: bool = false;
-    const BESIDE: bool = false;
-}
-
-impl UpdateKind for Beside {
-    const PLAIN: bool = false;
-    const BESIDE: bool = true;
-}
-
-impl UpdateKind for Plain {
-    const PLAIN: bool = true;
-    const BESIDE: bool = false;
-}
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for super::Beside {}
-    impl Sealed for super::General {}
-    impl Sealed for super::Plain {}
-    impl Sealed for super::WithSlots<super::Beside> {}
-    impl Sealed for super::WithSlots<super::Plain> {}
-}
 
 /// The rows of one parameter during one step, from [`Updater::rows`](super::Updater::rows).
 ///
@@ -114,7 +25,7 @@ mod sealed {
 #[derive(Debug)]
 pub struct RowUpdater<'a, R: UpdateRule, T: Float, K: UpdateKind = General> {
     pub(super) memory: Memory<'a, T, StateOf<R, T>, K>,
-    pub(super) settling: Settling<'a, R, T>,
+    pub(super) catch_up: CatchUp<'a, R, T>,
     pub(super) sums: &'a mut RowAccumulator,
     pub(super) finished: &'a mut bool,
     pub(super) step: StepOf<R, T>,
@@ -148,7 +59,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// each row.
     #[inline(always)]
     pub fn bytes(&self) -> usize {
-        self.n_rows * self.memory.stride() + self.settling.last.bytes_apart()
+        self.n_rows * self.memory.stride() + self.catch_up.last.bytes_apart()
     }
 
     /// One row.
@@ -192,15 +103,12 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     ///
     /// As [`cursor`](Self::cursor).
     #[inline(always)]
-    pub(crate) fn split(
-        &mut self,
-        row_size: usize,
-    ) -> (RowCursor<'_, R, T, K>, Settling<'_, R, T>) {
+    pub(crate) fn split(&mut self, row_size: usize) -> (RowCursor<'_, R, T, K>, CatchUp<'_, R, T>) {
         assert!(row_size == self.row_size(), "rows of {}, not {row_size}", self.row_size());
         let places = self.memory.places(row_size);
         let cursor = RowCursor { places, step: self.step, factor: self.factor, rows: PhantomData };
-        let last = self.memory.known_last_steps(row_size, self.settling.last);
-        (cursor, Settling { last, ..self.settling.reborrow() })
+        let last = self.memory.known_last_steps(row_size, self.catch_up.last);
+        (cursor, CatchUp { last, ..self.catch_up.reborrow() })
     }
 
     /// Asks for the memory of a row ahead of its use. Any row will do: one outside is ignored.
@@ -216,7 +124,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         for id in ids {
             cursor.prefetch(id.at());
         }
-        self.settling.prefetch_each::<K, _>(ids);
+        self.catch_up.prefetch_each::<K, _>(ids);
     }
 
     /// [Settles](Self::settle) some rows, of a size that the compiler may know, without a check.
@@ -226,9 +134,9 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// Each is below `self.n_rows()`.
     #[inline(always)]
     pub(crate) unsafe fn settle_each<I: ColumnId>(&mut self, row_size: usize, ids: &[I]) {
-        let (cursor, mut settling) = self.split(row_size);
+        let (cursor, mut catch_up) = self.split(row_size);
         // SAFETY: promised by the caller.
-        unsafe { settling.settle_each(cursor, ids, false) };
+        unsafe { catch_up.settle_each(cursor, ids, false) };
     }
 
     /// Notes that some rows were updated in this step, through a [cursor](Self::cursor).
@@ -241,7 +149,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         if !K::PLAIN {
             for id in ids {
                 // SAFETY: promised by the caller.
-                unsafe { self.settling.mark(id.at()) };
+                unsafe { self.catch_up.mark(id.at()) };
             }
         }
     }
@@ -256,7 +164,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         if !K::PLAIN {
             for row in rows {
                 // SAFETY: promised by the caller.
-                unsafe { self.settling.mark(*row) };
+                unsafe { self.catch_up.mark(*row) };
             }
         }
     }
@@ -299,9 +207,9 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// `row < self.n_rows()`.
     #[inline(always)]
     pub unsafe fn settle_unchecked(&mut self, row: usize) {
-        let (cursor, mut settling) = self.split(self.row_size());
+        let (cursor, mut catch_up) = self.split(self.row_size());
         // SAFETY: promised by the caller.
-        unsafe { settling.settle(cursor, row, false) };
+        unsafe { catch_up.settle(cursor, row, false) };
     }
 
     /// Updates one element of a row that was settled in this step. Every element of the row has its
@@ -332,7 +240,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         // SAFETY: both promised by the caller.
         unsafe { self.cursor(self.row_size()).update(row, column, grad) };
         // SAFETY: as above.
-        unsafe { self.settling.mark(row) };
+        unsafe { self.catch_up.mark(row) };
     }
 
     /// Updates a whole row that was settled in this step.
@@ -368,7 +276,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         // SAFETY: promised by the caller.
         unsafe { self.cursor(self.row_size()).update_row_by(row, grad, |grad, _| grad.widen()) };
         // SAFETY: as above.
-        unsafe { self.settling.mark(row) };
+        unsafe { self.catch_up.mark(row) };
     }
 
     /// Updates a whole row that was settled in this step, with a gradient that depends on the
@@ -387,7 +295,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         // SAFETY: promised by the caller.
         unsafe { self.cursor(self.row_size()).update_row_by(row, given, grad) };
         // SAFETY: as above.
-        unsafe { self.settling.mark(row) };
+        unsafe { self.catch_up.mark(row) };
     }
 
     /// The gradient of a row summed so far in this step, zero at its first touch, to be added to:
@@ -414,7 +322,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
 
     /// Settles and updates each accumulated row once, with its sum, and forgets the sums.
     pub fn apply_accumulated(&mut self) {
-        if !K::PLAIN && self.settling.settles {
+        if !K::PLAIN && self.catch_up.settles {
             // Out of `self` while its rows are settled; the stand-in allocates nothing.
             let sums = std::mem::replace(self.sums, RowAccumulator::new(0, 0));
             // SAFETY: the accumulator was made for `n_rows` rows, so that its rows are below
@@ -444,7 +352,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     /// [`begin_steps`](super::Updater::begin_steps).
     #[inline(always)]
     pub(crate) fn advance(&mut self) {
-        self.settling.advance::<K>();
+        self.catch_up.advance::<K>();
     }
 
     /// Ends the step for this parameter. In
@@ -480,7 +388,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     #[inline(never)]
     fn sweep(&mut self) {
         for row in 0..self.n_rows {
-            if self.settling.last.get_mut(row).is_some_and(|last| std::mem::take(last) != 0) {
+            if self.catch_up.last.get_mut(row).is_some_and(|last| std::mem::take(last) != 0) {
                 continue;
             }
             let none = T::zero().widen();

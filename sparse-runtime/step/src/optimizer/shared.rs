@@ -1,11 +1,12 @@
 //! The rows of a parameter, shared by several threads at once.
 
 use super::accumulator::RowAccumulator;
+use super::catch_up::CatchUp;
 use super::cursor::{ReadRows, RowCursor};
 use super::last_steps::LastSteps;
 use super::missed::{Gap, Missed};
-use super::rows::{IdleOf, RowUpdater, UpdateKind};
-use super::settling::Settling;
+use super::rows::RowUpdater;
+use super::update_kind::{IdleOf, UpdateKind};
 use nnz_arrays::formats::ColumnId;
 use nnz_device::prefetch::prefetch_row;
 use nnz_optim::{IdleMap, UpdateRule};
@@ -19,7 +20,7 @@ use std::slice;
 /// has borrowed for `'a`.
 pub(crate) struct SharedRows<'a, R: UpdateRule, T: Float, K> {
     pub(super) cursor: RowCursor<'a, R, T, K>,
-    /// As [`Settling::last`].
+    /// As [`CatchUp::last`].
     pub(super) last: LastSteps<'a>,
     pub(super) missed: Missed<'a, R, T>,
 }
@@ -35,14 +36,32 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     ///
     /// If `row_size` is not that of the parameter.
     pub(crate) fn shared(&mut self, row_size: usize) -> SharedRows<'_, R, T, K> {
-        let (cursor, settling) = self.split(row_size);
-        let Settling { last, missed, .. } = settling;
+        let (cursor, catch_up) = self.split(row_size);
+        let CatchUp { last, missed, .. } = catch_up;
         SharedRows { cursor, last, missed }
+    }
+
+    /// The weights alone. Nothing may write them while they are read.
+    pub(crate) fn weights_to_read(&mut self) -> RowWeights<'_, T> {
+        let row_size = self.row_size();
+        self.cursor(row_size).weights()
+    }
+
+    /// The sums of gradients by rows, and the weights.
+    pub(crate) fn sums_and_weights(&mut self) -> (&mut RowAccumulator, RowWeights<'_, T>) {
+        let places = self.memory.places(self.memory.row_size());
+        let weights = RowWeights {
+            first: places.weights_wrapping(0).cast_mut(),
+            stride: places.stride,
+            row_size: places.row_size,
+            rows: PhantomData,
+        };
+        (&mut *self.sums, weights)
     }
 
     /// Whether rows must be settled before they are read.
     pub(crate) fn settles(&self) -> bool {
-        !K::PLAIN && self.settling.settles
+        !K::PLAIN && self.catch_up.settles
     }
 
     /// Takes notice of rows that were settled for the first time, by [`SharedRows::settle_each`].
@@ -51,7 +70,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
     ///
     /// If there is no such row.
     pub(crate) fn add_touched(&mut self, rows: &[usize]) {
-        rows.iter().for_each(|row| self.settling.touched.add(*row));
+        rows.iter().for_each(|row| self.catch_up.touched.add(*row));
     }
 }
 
@@ -153,7 +172,7 @@ impl<'a, R: UpdateRule, T: Float, K> RowCursor<'a, R, T, K> {
 ///
 /// Invariant: from `first` on there are the weights of `n_rows` rows, `row_size` each, `stride`
 /// bytes from row to row, borrowed for `'a`.
-pub struct RowWeights<'a, T> {
+pub(crate) struct RowWeights<'a, T> {
     first: *mut u8,
     stride: usize,
     row_size: usize,
@@ -172,13 +191,12 @@ impl<T> Copy for RowWeights<'_, T> {}
 unsafe impl<T: Float> Sync for RowWeights<'_, T> {}
 
 impl<'a, T: Float> RowWeights<'a, T> {
-    /// Rows of weights that nobody writes.
-    #[inline(always)]
-    pub(crate) fn reading<const S: usize>(rows: &'a [[T; S]]) -> Self {
+    /// Rows of values that lie one behind the other.
+    pub(crate) fn of_values(values: &'a [T], row_size: usize) -> Self {
         RowWeights {
-            first: rows.as_ptr().cast_mut().cast(),
-            stride: size_of::<[T; S]>(),
-            row_size: S,
+            first: values.as_ptr().cast_mut().cast(),
+            stride: row_size * size_of::<T>(),
+            row_size,
             rows: PhantomData,
         }
     }

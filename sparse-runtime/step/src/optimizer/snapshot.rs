@@ -2,10 +2,10 @@
 
 use super::error::OptimizerError;
 use super::reserve::check_states;
-use super::rows::{IdleOf, StateOf};
 use super::spec::ParameterSpec;
 use super::touched::TouchedRows;
-use super::updater::{Begun, Updater};
+use super::update_kind::{IdleOf, StateOf};
+use super::updater::{BegunSteps, Updater};
 use crate::error::Result;
 use nnz_arrays::parameter_memory::{Recorder, Table};
 use nnz_optim::{IdleHistory, IdleMap, LazyUpdate, UpdateRule};
@@ -158,9 +158,10 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     pub fn visit_settled(&self, parameter: usize, table: &Table<T>, mut visit: impl FnMut(u32)) {
         match self.parameters.get(parameter) {
             Some(record) if record.counts && Self::has_last_beside(record) => {
-                match table.is_of(&self.tenant) {
-                    true => table.visit_last(&self.tenant, visit),
-                    false => (0..record.spec.n_rows).for_each(|_| visit(0)),
+                if table.is_of(&self.tenant) {
+                    table.visit_last(&self.tenant, visit)
+                } else {
+                    (0..record.spec.n_rows).for_each(|_| visit(0))
                 }
             }
             Some(record) => record.last.iter().copied().for_each(visit),
@@ -177,13 +178,13 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         mut visit: impl FnMut(&[StateOf<R, T>]),
     ) {
         let Some(record) = self.parameters.get(parameter) else { return };
-        match record.beside {
-            true if table.is_of(&self.tenant) => table.visit_states(&self.tenant, visit),
-            true => {
-                let zeros = vec![Default::default(); record.states_of_row()];
-                (0..record.spec.n_rows).for_each(|_| visit(&zeros));
-            }
-            false => record.states.chunks(record.states_of_row().max(1)).for_each(&mut visit),
+        if !record.beside {
+            record.states.chunks(record.states_of_row().max(1)).for_each(&mut visit);
+        } else if table.is_of(&self.tenant) {
+            table.visit_states(&self.tenant, visit);
+        } else {
+            let zeros = vec![Default::default(); record.states_of_row()];
+            (0..record.spec.n_rows).for_each(|_| visit(&zeros));
         }
     }
 
@@ -260,7 +261,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// Becomes what a snapshot that was [checked](Self::check_snapshot) says, with states that are
     /// all zero and lie apart: [`states_mut`](Self::states_mut) are then to be set.
     pub fn restore(&mut self, snapshot: Snapshot) {
-        (self.clock, self.begun) = (snapshot.clock, Begun::Nothing);
+        (self.clock, self.begun) = (snapshot.clock, BegunSteps::Nothing);
         self.learning_rate = f64::from_bits(snapshot.learning_rate);
         // Equal to no rate: the next step resolves the rule anew.
         self.resolved = f64::NAN;
@@ -303,9 +304,10 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// The weights of a table, to be replaced by those of a snapshot. As far as the snapshot knows
     /// and the table allows, they count as written by this updater.
     pub fn weights_mut<'t>(&self, saved: &RecordSnapshot, table: &'t mut Table<T>) -> &'t mut [T] {
-        match saved.zero_elsewhere && table.is_zero_but_for(&self.tenant) {
-            true => table.values_mut_by(&self.tenant, Recorder::NONE),
-            false => table.values_mut(),
+        if saved.zero_elsewhere && table.is_zero_but_for(&self.tenant) {
+            table.values_mut_by(&self.tenant, Recorder::NONE)
+        } else {
+            table.values_mut()
         }
     }
 }

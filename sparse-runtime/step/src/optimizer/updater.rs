@@ -2,12 +2,12 @@
 
 use super::accumulator::RowAccumulator;
 use super::error::OptimizerError;
+use super::hogwild::racer::Racer;
 use super::memory::{Weights, has_last_beside, states_of_row};
-use super::racing::Racer;
-use super::reduction::Reduction;
-use super::rows::{IdleOf, StateOf, StepOf};
 use super::spec::ParameterSpec;
 use super::touched::TouchedRows;
+use super::update_kind::{IdleOf, StateOf, StepOf};
+use super::variance_reduction::state::Reduction;
 use crate::error::Result;
 use crate::model::Model;
 use nnz_arrays::parameter_memory::{Owner, Table, Tenant};
@@ -43,7 +43,7 @@ pub struct Updater<R: UpdateRule, T: Float> {
     /// [`UpdateRule::counts_until`]: until then, each step is resolved anew.
     counts_until: u64,
     pub(super) clock: u64,
-    pub(super) begun: Begun,
+    pub(super) begun: BegunSteps,
     pub(super) groups: Vec<GroupOf<R, T>>,
     pub(super) parameters: Vec<Record<T::Accumulator, StateOf<R, T>>>,
     pub(super) max_runs: usize,
@@ -55,17 +55,17 @@ pub struct Updater<R: UpdateRule, T: Float> {
     pub(super) racer: Option<Racer<T>>,
     /// For each parameter, the steps that rows may have missed, for a GPU.
     #[cfg(feature = "cuda")]
-    pub(super) on_gpu: Vec<super::cuda::Products<IdleOf<R, T>>>,
+    pub(super) on_gpu: Vec<super::cuda::idle_products::IdleProducts<IdleOf<R, T>>>,
 }
 
 /// The steps that have begun and not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Begun {
+pub(super) enum BegunSteps {
     Nothing,
     /// One, by [`Updater::begin_step`].
     One,
     /// By [`Updater::begin_steps`], whose idle steps are recorded.
-    Together(u64),
+    Several(u64),
 }
 
 /// The most steps that begin together: with those since the last flush they fit 32 bits.
@@ -117,7 +117,7 @@ pub(super) struct Record<T, S> {
     /// Whether they do.
     pub(super) beside: bool,
     /// Whether the steps are kept up to which rows are settled: see
-    /// [`Settling::last`](super::Settling).
+    /// [`CatchUp::last`](super::CatchUp).
     pub(super) counts: bool,
     /// These, unless they lie beside the states in the parameter's table. Pages are asked for when
     /// rows are.
@@ -227,7 +227,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             counts_until: rule.counts_until(),
             rule,
             clock: 0,
-            begun: Begun::Nothing,
+            begun: BegunSteps::Nothing,
             groups,
             parameters: tables,
             max_runs: MAX_RUNS,
@@ -312,10 +312,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// No such parameter.
     pub fn states(&self, parameter: usize, table: &Table<T>) -> Result<Vec<StateOf<R, T>>> {
         let record = self.record(parameter)?;
-        Ok(match record.beside {
-            true => table.states_of(&self.tenant),
-            false => record.states.clone(),
-        })
+        Ok(if record.beside { table.states_of(&self.tenant) } else { record.states.clone() })
     }
 
     /// The states of a parameter that is lent as a slice of values, like [`states`](Self::states).
@@ -325,10 +322,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// No such parameter; one whose states lie in its table.
     pub fn states_apart(&self, parameter: usize) -> Result<&[StateOf<R, T>]> {
         let record = self.record(parameter)?;
-        match record.beside {
-            true => Err(self.states_in_table(parameter)),
-            false => Ok(&record.states),
-        }
+        if record.beside { Err(self.states_in_table(parameter)) } else { Ok(&record.states) }
     }
 
     /// Starts a step.
@@ -346,7 +340,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         if self.clock <= self.counts_until || self.learning_rate != self.resolved {
             self.resolve();
         }
-        self.begun = Begun::One;
+        self.begun = BegunSteps::One;
         Ok(())
     }
 
@@ -358,7 +352,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// [`LazyUpdate::Dense`], a parameter that is not frozen and was not updated.
     #[inline]
     pub fn end_step(&mut self) -> Result<()> {
-        if self.begun != Begun::One {
+        if self.begun != BegunSteps::One {
             return self.end_steps(1);
         }
         if self.mode == LazyUpdate::Dense {
@@ -366,7 +360,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         }
         self.record_idle(1);
         self.clock += 1;
-        self.begun = Begun::Nothing;
+        self.begun = BegunSteps::Nothing;
         Ok(())
     }
 
@@ -386,7 +380,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         // last bits where they are made in another order.
         if count > 1 {
             self.record_idle(count as u64);
-            self.begun = Begun::Together(count as u64);
+            self.begun = BegunSteps::Several(count as u64);
         }
         Ok(count)
     }
@@ -401,9 +395,9 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     pub fn end_steps(&mut self, made: usize) -> Result<()> {
         let made = made as u64;
         let begun = match self.begun {
-            Begun::Nothing => 0,
-            Begun::One => 1,
-            Begun::Together(count) => count,
+            BegunSteps::Nothing => 0,
+            BegunSteps::One => 1,
+            BegunSteps::Several(count) => count,
         };
         if made > begun {
             return Err(OptimizerError::NotBegun { made, begun }.into());
@@ -411,10 +405,10 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         if self.mode == LazyUpdate::Dense {
             self.check_finished()?;
         }
-        if self.begun == Begun::One {
+        if self.begun == BegunSteps::One {
             self.record_idle(made);
         }
-        self.begun = Begun::Nothing;
+        self.begun = BegunSteps::Nothing;
         self.clock += made;
         self.take_back_steps();
         Ok(())

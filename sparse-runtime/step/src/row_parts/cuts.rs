@@ -111,9 +111,10 @@ impl Cuts {
             0 => x.starts(),
             _ => &self.bounds[(part - 1) * n_rows..part * n_rows],
         };
-        let ends = match part == self.columns.len() {
-            true => x.ends(),
-            false => &self.bounds[part * n_rows..(part + 1) * n_rows],
+        let ends = if part == self.columns.len() {
+            x.ends()
+        } else {
+            &self.bounds[part * n_rows..(part + 1) * n_rows]
         };
         let arrays: CsrArrays<'a, V> = x.arrays();
         arrays.view().with_rows(starts, ends)

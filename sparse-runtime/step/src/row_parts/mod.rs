@@ -161,9 +161,10 @@ impl<A: Float> Parts<A> {
         let is_new = !cuts.are_for(n_parts, x.n_cols());
         if *uses > USES || is_new {
             *uses = 1;
-            match is_new {
-                true => shares.make_equal(n_parts),
-                false => shares.correct(rows.iter().map(|part| part.times.seconds())),
+            if is_new {
+                shares.make_equal(n_parts)
+            } else {
+                shares.correct(rows.iter().map(|part| part.times.seconds()))
             }
             rows.iter_mut().for_each(|part| part.times = Times::default());
             cuts.set_columns(columns_of_shares(x, shares.starts()), x.n_cols());

@@ -12,11 +12,14 @@ mod terms;
 mod tests;
 
 pub use self::terms::{Bags, Both, Product, Taken, Terms};
+pub(crate) use self::terms::{Visit, Visited, WORK_OF_A_TERM, run_within, sample_of};
 
-use self::terms::Visit;
 use crate::error::Result;
 use crate::linear::{Fixed, Runtime, Scratch, Width, entries};
-use crate::optimizer::{General, Plain, RowAccumulator, RowUpdater, UpdateKind, Updater, term};
+use crate::optimizer::{
+    General, Plain, ReadRows as _, RowAccumulator, RowUpdater, RowWeights, UpdateKind, Updater,
+    term,
+};
 use crate::paces::Stage;
 use crate::row_parts::{Bounds, RowPart};
 use crate::with_rows;
@@ -110,7 +113,8 @@ fn of_size<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
     let bounds = (n_parts > 1).then(|| Bounds::of(n_parts, whole.end, &sample));
     match bounds.filter(|bounds| bounds.are_even) {
         None => {
-            sum(rows.sums_mut(), terms, &whole, width, scratch);
+            let (sums, weights) = rows.sums_and_weights();
+            sum(sums, terms, weights, &whole, width, scratch);
             rows.apply_accumulated();
         }
         Some(bounds) => in_parts(n_parts, &bounds, &mut rows, terms, width, parts),
@@ -141,13 +145,30 @@ fn in_parts<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
     width: impl Width,
     parts: &mut Vec<RowPart<T>>,
 ) {
-    let (size, n_rows, settles) = (width.columns(), rows.n_rows(), rows.settles());
-    RowPart::resize(parts, n_parts, n_rows, size);
+    RowPart::resize(parts, n_parts, rows.n_rows(), width.columns());
+    update_parts(
+        rows,
+        parts,
+        #[inline(always)]
+        |place, part, weights| {
+            let own = bounds.of_part(place);
+            sum(&mut part.sums, terms, weights, &own, width, &mut part.scratch);
+        },
+    );
+}
+
+/// Sums and updates parts of the rows, each part on one thread. `sum(place, part, weights)` sums
+/// the gradients of the rows of a part, no row in two parts.
+pub(crate) fn update_parts<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
+    rows: &mut RowUpdater<'_, R, T, K>,
+    parts: &mut [RowPart<T>],
+    sum: impl Fn(usize, &mut RowPart<T>, RowWeights<'_, T>) + Sync,
+) {
+    let (size, settles) = (rows.row_size(), rows.settles());
     let shared = rows.shared(size);
     thread_pool::each(parts, |place, part| {
-        let own = bounds.of_part(place);
-        let RowPart { sums, first_settled, scratch, .. } = part;
-        sum(sums, terms, &own, width, scratch);
+        sum(place, part, shared.weights());
+        let RowPart { sums, first_settled, .. } = part;
         first_settled.clear();
         // SAFETY: the sums are of rows of the parameter, as many elements as its rows have, and
         // each row is of one part.
@@ -164,18 +185,37 @@ fn in_parts<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
     }
 }
 
+/// The sums of the terms of some rows, of a size that is compiled for where it is a usual one.
+pub(crate) fn sum_of_size<T: Float<Accumulator = T>>(
+    sums: &mut RowAccumulator,
+    terms: impl Terms<T>,
+    weights: RowWeights<'_, T>,
+    within: &Range<usize>,
+    row_size: usize,
+    scratch: &mut Vec<T>,
+) {
+    match row_size {
+        1 => sum(sums, terms, weights, within, Fixed::<1>, scratch),
+        8 => sum(sums, terms, weights, within, Fixed::<8>, scratch),
+        16 => sum(sums, terms, weights, within, Fixed::<16>, scratch),
+        32 => sum(sums, terms, weights, within, Fixed::<32>, scratch),
+        size => sum(sums, terms, weights, within, Runtime(size), scratch),
+    }
+}
+
 /// Sums the terms of some rows.
 #[inline(never)]
 fn sum<T: Float<Accumulator = T>>(
     sums: &mut RowAccumulator,
     terms: impl Terms<T>,
+    weights: RowWeights<'_, T>,
     within: &Range<usize>,
     width: impl Width,
     scratch: &mut Vec<T>,
 ) {
     simd::wide(
         #[inline(always)]
-        || terms.visit(within, width.columns(), &mut Sum { sums, width, scratch }),
+        || terms.visit(within, width.columns(), &mut Sum { sums, weights, width, scratch }),
     );
 }
 
@@ -210,11 +250,32 @@ impl<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind, W: Width> Visit<T>
         let entries = ids.iter().zip(values);
         entries.for_each(|(id, value)| self.update(id.at(), value.times(share), added));
     }
+
+    #[inline(always)]
+    fn pairs<I: ColumnId, V: Factor<T>>(
+        &mut self,
+        ids: &[I],
+        values: &[V],
+        gradient: T,
+        sums: &[T],
+    ) {
+        for (id, value) in ids.iter().zip(values) {
+            let share = value.times(gradient);
+            // SAFETY: as in `update`.
+            unsafe {
+                self.rows.settle_unchecked(id.at());
+                self.rows.update_row_by(id.at(), sums, |sum, weight| {
+                    share * (sum - value.times(weight))
+                });
+            }
+        }
+    }
 }
 
-/// Sums terms by rows.
+/// Sums terms by rows. The weights that terms depend on were caught up in this step.
 struct Sum<'s, T, W> {
     sums: &'s mut RowAccumulator,
+    weights: RowWeights<'s, T>,
     width: W,
     scratch: &'s mut Vec<T>,
 }
@@ -261,5 +322,28 @@ impl<T: Float<Accumulator = T>, W: Width> Visit<T> for Sum<'_, T, W> {
                 }
             },
         );
+    }
+
+    #[inline(always)]
+    fn pairs<I: ColumnId, V: Factor<T>>(
+        &mut self,
+        ids: &[I],
+        values: &[V],
+        gradient: T,
+        sums_of_sample: &[T],
+    ) {
+        let (sums, size) = (&mut *self.sums, self.width.columns());
+        let (slots, weights) = (sums.own_slots(), self.weights.of_size(size));
+        let entries = ids.iter().zip(values).map(|(id, value)| (*id, (*id, *value)));
+        // SAFETY: as above; nothing writes the weights before all terms are summed.
+        unsafe {
+            sums.add_each(slots, entries, size, |sums, (id, value): (I, V)| {
+                let share = value.times(gradient);
+                let terms = sums_of_sample.iter().zip(weights.row(id.at()));
+                for (sum, (of_sample, weight)) in sums.iter_mut().zip(terms) {
+                    *sum += (share * (*of_sample - value.times(*weight))).as_f64();
+                }
+            });
+        }
     }
 }

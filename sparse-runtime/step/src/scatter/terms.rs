@@ -49,6 +49,16 @@ pub trait Visit<T: Float> {
 
     /// Terms value · share · added of some rows, each with its value.
     fn each<I: ColumnId, V: Factor<T>>(&mut self, ids: &[I], values: &[V], share: T, added: &[T]);
+
+    /// Terms of an interaction: value · gradient · (sums - value · row), where `sums` is the sum of
+    /// all rows of the sample, each multiplied by its value.
+    fn pairs<I: ColumnId, V: Factor<T>>(
+        &mut self,
+        ids: &[I],
+        values: &[V],
+        gradient: T,
+        sums: &[T],
+    );
 }
 
 /// Terms of `csrᵀ · added`: each entry of row i of the csr adds its value · `added[i]` to the row
@@ -88,7 +98,7 @@ pub struct Taken<'m, 'a, T: Float, I: Id> {
 pub struct Both<A, B>(pub A, pub B);
 
 /// What an entry costs beside the elements of its row.
-const WORK_OF_A_TERM: usize = 15;
+pub(crate) const WORK_OF_A_TERM: usize = 15;
 
 impl<T: Float<Accumulator = T>, V: Factor<T>> Visited<T> for Product<'_, '_, T, V> {
     #[inline(always)]
@@ -130,9 +140,10 @@ impl<T: Float<Accumulator = T>, V: Factor<T>> Visited<T> for Bags<'_, '_, T, V> 
                 let share =
                     embedding_bag::cpu::share::<T, V>(self.bags, bag, self.mean, self.weighted);
                 let (ids, values) = run_within(row_of(self.bags, ids, bag), self.bags, within);
-                match self.weighted {
-                    true => visit.each(ids, values, share, added),
-                    false => visit.alike(ids, share, added),
+                if self.weighted {
+                    visit.each(ids, values, share, added)
+                } else {
+                    visit.alike(ids, share, added)
                 }
             }
         });
@@ -189,9 +200,10 @@ impl<T: Float<Accumulator = T>, A: Visited<T>, B: Visited<T>> Visited<T> for Bot
     fn sample(&self, place: usize, of: usize) -> usize {
         // Of either, as often as its terms are more work.
         let (first, second) = (self.0.work(1), self.1.work(1));
-        match place * first.saturating_add(second) / of < first {
-            true => self.0.sample(place, of),
-            false => self.1.sample(place, of),
+        if place * first.saturating_add(second) / of < first {
+            self.0.sample(place, of)
+        } else {
+            self.1.sample(place, of)
         }
     }
 
@@ -203,7 +215,7 @@ impl<T: Float<Accumulator = T>, A: Visited<T>, B: Visited<T>> Visited<T> for Bot
 /// The entries of a row of `csr` whose columns are within a range: neighbours, since they are
 /// sorted.
 #[inline(always)]
-fn run_within<'a, I: ColumnId, V: Stored>(
+pub(crate) fn run_within<'a, I: ColumnId, V: Stored>(
     (ids, values): (&'a [I], &'a [V]),
     csr: CsrView<'_, V>,
     within: &Range<usize>,
@@ -215,17 +227,17 @@ fn run_within<'a, I: ColumnId, V: Stored>(
 }
 
 /// The column of an entry of some row; of a row without entries the first.
-fn sample_of<V: Stored>(csr: CsrView<'_, V>, place: usize, of: usize) -> usize {
+pub(crate) fn sample_of<V: Stored>(csr: CsrView<'_, V>, place: usize, of: usize) -> usize {
     if csr.n_rows() == 0 {
         return 0;
     }
     let range = range_of(csr, place * csr.n_rows() / of);
-    match range.is_empty() {
-        true => 0,
+    if range.is_empty() {
+        0
+    } else {
         // Another place of the row each time: a row is sorted. 97 has no divisor in common with
         // most lengths.
-        false => {
-            with_column_ids!(csr.columns(), |ids| ids[range.start + place * 97 % range.len()].at())
-        }
+
+        with_column_ids!(csr.columns(), |ids| ids[range.start + place * 97 % range.len()].at())
     }
 }

@@ -1,7 +1,9 @@
 //! Errors of stores and workers.
 
 use super::communicator::CommunicatorError;
-use super::leaf_sum::MAX_LEAVES;
+
+/// The largest number of leaves of a step.
+pub(super) const MAX_LEAVES: usize = 1 << 31;
 
 /// A store cannot do what a call requests.
 #[derive(Clone, PartialEq, thiserror::Error)]

@@ -325,7 +325,7 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         self.exchange()?;
 
         let row_bytes = self.shards[index].spec.row_size * T::TYPE.bytes() as usize;
-        let answers = (0..size).map(|rank| self.message(rank, Call::Rows, index));
+        let answers = (0..size).map(|rank| self.message(rank, Call::TableRows, index));
         let mut answers = answers.collect::<Result<Vec<_>, _>>()?;
         let mut take_row = |row: usize| {
             take(row, answers[row % size].bytes(row_bytes)?);
@@ -371,9 +371,10 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
             let shard = &mut self.shards[index];
             let table = match (version, &mut shard.optimizer) {
                 (Version::Newest, Some(optimizer)) => {
-                    match is_all {
-                        true => optimizer.flush(&mut shard.table)?,
-                        false => optimizer.settle(&mut shard.table, &asked)?,
+                    if is_all {
+                        optimizer.flush(&mut shard.table)?
+                    } else {
+                        optimizer.settle(&mut shard.table, &asked)?
                     }
                     &shard.table
                 }
@@ -384,20 +385,19 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
                     .ok_or_else(|| StoreError::NoSnapshot { key: shard.spec.name.to_string() })?,
             };
             let Some(parcel) = self.outgoing.iter_mut().nth(rank) else { continue };
-            begin(parcel, Call::Rows, index);
+            begin(parcel, Call::TableRows, index);
             let (values, row_size) = (table.values(), table.row_size());
-            match is_all {
-                true => put_values(parcel, values),
-                false => {
-                    let rows = || asked.iter().map(|row| *row as usize);
-                    let mut ahead = rows().skip(ROWS_AHEAD);
-                    parcel.reserve(asked.len() * row_size * T::TYPE.bytes() as usize);
-                    for row in rows() {
-                        if let Some(row) = ahead.next() {
-                            prefetch_row_of(values, row, row_size);
-                        }
-                        put_values(parcel, &values[row * row_size..(row + 1) * row_size]);
+            if is_all {
+                put_values(parcel, values)
+            } else {
+                let rows = || asked.iter().map(|row| *row as usize);
+                let mut ahead = rows().skip(ROWS_AHEAD);
+                parcel.reserve(asked.len() * row_size * T::TYPE.bytes() as usize);
+                for row in rows() {
+                    if let Some(row) = ahead.next() {
+                        prefetch_row_of(values, row, row_size);
                     }
+                    put_values(parcel, &values[row * row_size..(row + 1) * row_size]);
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Gradients of leaves, added by one binary tree, independently of the number of workers.
 
-use super::error::StoreError;
+use super::error::{MAX_LEAVES, StoreError};
 use nnz_arrays::formats::{RowIdsView, RowSparseView};
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
@@ -12,9 +12,6 @@ use std::ops::Range;
 pub struct Leaves {
     count: usize,
 }
-
-/// The largest number of leaves.
-pub(super) const MAX_LEAVES: usize = 1 << 31;
 
 impl Leaves {
     /// `count` leaves.

@@ -9,7 +9,7 @@ use sparse_core::element::Float;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     Request,
-    Rows,
+    TableRows,
     Push,
     Gather,
     State,
@@ -51,10 +51,8 @@ pub(super) fn put_node<'p, A: Float>(
     let mut parcels: Vec<&mut Vec<u8>> = parcels.collect();
     let size = parcels.len();
     let row_size = node.row_size.max(1);
-    let id_of = |position: usize| match node.is_listed {
-        true => node.ids[position] as usize,
-        false => position,
-    };
+    let id_of =
+        |position: usize| if node.is_listed { node.ids[position] as usize } else { position };
     let n_rows = node.values.len() / row_size;
     let mut counts = vec![0u64; size];
     (0..n_rows).for_each(|position| counts[id_of(position) % size] += 1);
@@ -154,9 +152,10 @@ impl<'m> Message<'m> {
             4 => u32::from_le_bytes(self.array()?).into(),
             _ => self.word()?,
         };
-        match id < layout.n_owned as u64 {
-            true => Ok(id),
-            false => Err(self.problem("a row id is out of range")),
+        if id < layout.n_owned as u64 {
+            Ok(id)
+        } else {
+            Err(self.problem("a row id is out of range"))
         }
     }
 

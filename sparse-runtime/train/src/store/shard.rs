@@ -170,9 +170,10 @@ impl<T: Float> Shard<T> {
             // No leaf had a row.
             self.values.resize(self.table.len(), T::zero());
         }
-        let gradient = match is_listed {
-            true => RowSparseView::new(shape, ids, &self.values)?,
-            false => RowSparseView::all(shape, &self.values)?,
+        let gradient = if is_listed {
+            RowSparseView::new(shape, ids, &self.values)?
+        } else {
+            RowSparseView::all(shape, &self.values)?
         };
         match &mut self.optimizer {
             Some(optimizer) => optimizer.apply(&mut self.table, gradient, correction)?,

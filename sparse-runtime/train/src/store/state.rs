@@ -148,9 +148,10 @@ fn read_state<T: Float>(
     let of_state = <T::Accumulator as Stored>::TYPE.bytes() as usize;
     let states = read_values(message.list(n_states, of_state)?);
     let kept = read_values(message.list(if is_kept { n_values } else { 0 }, element)?);
-    match message.is_empty() {
-        true => Ok(TableState { n_rows, snapshot, has_mean, weights, states, kept }),
-        false => Err(message.problem("it goes on after the state of a table")),
+    if message.is_empty() {
+        Ok(TableState { n_rows, snapshot, has_mean, weights, states, kept })
+    } else {
+        Err(message.problem("it goes on after the state of a table"))
     }
 }
 

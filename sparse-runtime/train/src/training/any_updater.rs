@@ -1,7 +1,7 @@
 //! An updater without the type of its rule: code for epochs, callbacks and files is compiled once
 //! for all rules.
 
-use super::checkpoint::CheckpointError;
+use super::checkpoint::error::CheckpointError;
 use super::checkpoint::run_file::TensorsOf;
 use super::checkpoint::tensor::Take;
 use crate::error::Result;
@@ -189,9 +189,10 @@ impl<R: UpdateRule, T: Float> AnyUpdater<T> for Updater<R, T> {
     }
 
     fn state_shape(&self, shape: &[usize]) -> Vec<usize> {
-        match <StateOf<R, T> as StateBlock<T::Accumulator>>::BY_ROW {
-            true => vec![shape.first().copied().unwrap_or(1)],
-            false => shape.to_vec(),
+        if <StateOf<R, T> as StateBlock<T::Accumulator>>::BY_ROW {
+            vec![shape.first().copied().unwrap_or(1)]
+        } else {
+            shape.to_vec()
         }
     }
 

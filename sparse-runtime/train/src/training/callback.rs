@@ -1,8 +1,8 @@
 //! Callbacks, which observe training and may end it.
 
 use super::any_updater::AnyUpdater;
-use super::checkpoint::run::CallbackState;
 use super::checkpoint::run::save_any;
+use super::checkpoint::run_state::CallbackState;
 use super::checkpoint::{self, Attachments, CheckpointError, Run};
 use super::{EpochReport, EpochTotals, ParameterReport, TrainError};
 use crate::error::Result;
@@ -299,9 +299,10 @@ impl<M: Model> State for (&M, &dyn AnyUpdater<M::Element>) {
     }
 
     fn save_model(&self, path: &Path, attachments: Attachments<'_>) -> Result<()> {
-        match self.1.is_settled() {
-            true => checkpoint::save_with(self.0, path, attachments),
-            false => Err(CheckpointError::Unsettled { path: path.to_owned() }.into()),
+        if self.1.is_settled() {
+            checkpoint::save_with(self.0, path, attachments)
+        } else {
+            Err(CheckpointError::Unsettled { path: path.to_owned() }.into())
         }
     }
 

@@ -2,11 +2,11 @@
 
 use super::checkpoint::Run;
 use super::checkpoint::run::{compare_settings, load_run_if};
+use super::epochs::{RunScope, StepsBy};
 use super::evaluation::EvaluatedOn;
 use super::measure::Measure;
 use super::report::{EpochReport, FitReport, ScoreReport};
 use super::score::{predict, score};
-use super::steps::{Part, StepsBy};
 use super::{TrainError, Trainer};
 use crate::error::Result;
 use nnz_arrays::formats::Dense;
@@ -34,10 +34,10 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         S: DataSource<M::Element>,
     {
         let mut updater = self.updater(model)?;
-        let settings = self.plan.settings_to_save(data, None)?;
-        self.plan.begin(0);
+        let settings = self.config.settings_to_save(data, None)?;
+        self.config.begin(0);
         let run = Run { settings, ..Run::default() };
-        self.go_on(model, &mut updater, data, run, self.plan.epochs, Part::Whole)
+        self.go_on(model, &mut updater, data, run, self.config.epochs, RunScope::WholeRun)
     }
 
     /// Trains a model for some epochs with a given updater, from [`updater`](Self::updater): `0..5`
@@ -58,10 +58,10 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         S: DataSource<M::Element>,
     {
         let position = Position { epoch: epochs.start, batch: 0 };
-        let settings = self.plan.settings_to_save(data, None)?;
+        let settings = self.config.settings_to_save(data, None)?;
         let run = Run { position, settings, ..Run::default() };
-        self.plan.begin(epochs.start);
-        self.go_on(model, updater, data, run, epochs.end, Part::Epochs)
+        self.config.begin(epochs.start);
+        self.go_on(model, updater, data, run, epochs.end, RunScope::SomeEpochs)
     }
 
     /// Continues a run that [`Checkpoints`](super::Checkpoints) saved, on the same data, up to the
@@ -111,18 +111,18 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     {
         let path = path.as_ref();
         let mut updater = self.updater(model)?;
-        let settings = self.plan.settings(data, None)?;
-        let metrics = &self.plan.metrics;
+        let settings = self.config.settings(data, None)?;
+        let metrics = &self.config.metrics;
         let mut run = load_run_if(model, &mut updater, path, &|run| {
             compare_settings(path, &run.settings, &settings)?;
             if run.position.batch > 0 {
-                compare_settings(path, &run.settings, &[self.plan.metrics_setting()])?;
+                compare_settings(path, &run.settings, &[self.config.metrics_setting()])?;
             }
             Measure::new::<M>(metrics)?.restore(&run.metrics)
         })?;
         run.settings = settings;
-        self.plan.begin(0);
-        self.go_on(model, &mut updater, data, run, self.plan.epochs, Part::Whole)
+        self.config.begin(0);
+        self.go_on(model, &mut updater, data, run, self.config.epochs, RunScope::WholeRun)
     }
 
     /// One pass over more data, in its order if [`shuffle`](Self::shuffle) is off: for learning
@@ -149,8 +149,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         M: Model + EvaluatedOn<E>,
         S: DataSource<M::Element>,
     {
-        let run = Run { settings: self.plan.settings_to_save(data, None)?, ..Run::default() };
-        let report = self.go_on(model, updater, data, run, 1, Part::Piece)?;
+        let run = Run { settings: self.config.settings_to_save(data, None)?, ..Run::default() };
+        let report = self.go_on(model, updater, data, run, 1, RunScope::OnePass)?;
         let stopped = || TrainError::Stopped { n_steps: updater.clock() }.into();
         report.epochs.into_iter().next().ok_or_else(stopped)
     }
@@ -163,7 +163,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         data: &S,
         run: Run,
         end: u64,
-        part: Part,
+        scope: RunScope,
     ) -> Result<FitReport>
     where
         M: Model + EvaluatedOn<E>,
@@ -171,7 +171,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     {
         let mut steps = StepsBy::new(&self.rule, updater);
         let evaluation = M::evaluation(&self.evaluation);
-        self.plan.go_on(evaluation, model, &mut steps, data, run, end, part)
+        self.config.go_on(evaluation, model, &mut steps, data, run, end, scope)
     }
 
     /// The mean loss and the metrics of a model over some data.
@@ -184,8 +184,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         M: Model,
         S: DataSource<M::Element>,
     {
-        let rows_at_a_time = self.plan.rows_at_a_time::<M, S>(model);
-        score(model, data, &self.plan.metrics, rows_at_a_time)
+        let rows_at_a_time = self.config.rows_at_a_time::<M, S>(model);
+        score(model, data, &self.config.metrics, rows_at_a_time)
     }
 
     /// The first output of a model for every sample, in order. The data needs no labels.
@@ -198,7 +198,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         M: Model,
         S: DataSource<M::Element>,
     {
-        let rows_at_a_time = self.plan.rows_at_a_time::<M, S>(model);
+        let rows_at_a_time = self.config.rows_at_a_time::<M, S>(model);
         predict(model, data, rows_at_a_time)
     }
 }

@@ -1,11 +1,13 @@
 //! Hogwild: threads that train one model at once, without locks.
 
+use super::batch_loop::diverged;
 use super::blame::blame;
 use super::callback::{State, check_finite, parameter_reports};
 use super::checkpoint::{self, Attachments, CheckpointError};
-use super::epoch::{EpochTotals, ROWS_A_CALL, diverged};
+use super::coordinator::{CoordinatedRun, EpochOutcome, RunEvents};
+use super::epoch_totals::EpochTotals;
 use super::evaluation::EvaluatedOn;
-use super::lead::{Epoch, Leader, Led};
+use super::pauses::STEPS_PER_CALL;
 use super::report::FitReport;
 use super::workers::{message_of, not_started};
 use super::{ParameterReport, TrainError, Trainer};
@@ -126,11 +128,11 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         S: DataSource<M::Element> + Sync,
     {
         let mut run = Run::new(self, model, data, hogwild)?;
-        let Trainer { evaluation, plan, .. } = self;
+        let Trainer { evaluation, config, .. } = self;
         let evaluation = M::evaluation(evaluation);
-        plan.check_before_steps(evaluation, model)?;
-        plan.leading(evaluation, R::NAME, Default::default(), |leader| {
-            run.epochs(model, data, leader)
+        config.check_before_steps(evaluation, model)?;
+        config.coordinate(evaluation, R::NAME, Default::default(), |coordinator| {
+            run.epochs(model, data, coordinator)
         })
     }
 }
@@ -163,7 +165,7 @@ struct AfterEpoch<'m, M> {
     learning_rate: f64,
 }
 
-impl<M: Model> Led<M> for AfterEpoch<'_, M> {
+impl<M: Model> CoordinatedRun<M> for AfterEpoch<'_, M> {
     fn model(&mut self) -> &mut M {
         self.model
     }
@@ -212,16 +214,16 @@ impl<R: UpdateRule, M: Model + Send> Run<R, M> {
             let (found, limit) = (hogwild.hot_rows, HotRows::MOST);
             return Err(TrainError::HotRows { found, limit }.into());
         }
-        if trainer.plan.options.batch_size != 1 {
+        if trainer.config.options.batch_size != 1 {
             return refuse(
                 "batch_size",
                 "its steps are of one row; use `parallel` for larger batches",
             );
         }
-        if trainer.plan.clip_norm.is_some() {
+        if trainer.config.clip_norm.is_some() {
             return refuse("clip_norm", "nobody has the whole gradient; use `clip_gradient`");
         }
-        if trainer.plan.callbacks.iter().any(|callback| callback.next_batch(0).is_some()) {
+        if trainer.config.callbacks.iter().any(|callback| callback.next_batch(0).is_some()) {
             return refuse("a callback between batches", "threads do not wait for each other then");
         }
         if !M::TRAINS_ROWS || M::WRITES_STATES {
@@ -242,7 +244,7 @@ impl<R: UpdateRule, M: Model + Send> Run<R, M> {
         // Now that no row waits for steps which it was not touched by.
         let mut rule = Racing(trainer.rule.clone());
         rule.set_lazy_update(LazyUpdate::Touched);
-        let options = trainer.plan.batch_options();
+        let options = trainer.config.batch_options();
         let threads = (0..hogwild.threads).map(|_| {
             let mut updater = Updater::new(rule.clone(), specs.clone())?;
             updater.set_records_outputs(false);
@@ -253,9 +255,9 @@ impl<R: UpdateRule, M: Model + Send> Run<R, M> {
             hot: hot_rows(model, data, &options, parameter, hogwild.hot_rows)?,
             hogwild,
             options,
-            schedule: trainer.plan.schedule.clone(),
+            schedule: trainer.config.schedule.clone(),
             rate: trainer.rule.learning_rate(),
-            epochs: trainer.plan.epochs,
+            epochs: trainer.config.epochs,
             parameter,
         })
     }
@@ -264,7 +266,7 @@ impl<R: UpdateRule, M: Model + Send> Run<R, M> {
         &mut self,
         model: &mut M,
         data: &S,
-        leader: &mut dyn Leader<M>,
+        coordinator: &mut dyn RunEvents<M>,
     ) -> Result<()> {
         let mut batches = data.batches(M::INPUTS, &self.options)?;
         for epoch in 0..self.epochs {
@@ -287,7 +289,10 @@ impl<R: UpdateRule, M: Model + Send> Run<R, M> {
             let n_steps = n_steps + totals.n_batches;
             let learning_rate = self.threads[0].updater.learning_rate();
             let mut run = AfterEpoch { model, n_steps, learning_rate };
-            if leader.epoch(&mut run, Epoch { epoch, totals, learning_rate, seconds })?.is_break() {
+            if coordinator
+                .epoch(&mut run, EpochOutcome { epoch, totals, learning_rate, seconds })?
+                .is_break()
+            {
                 break;
             }
         }
@@ -386,7 +391,7 @@ impl Pass<'_> {
         let at_most = match self.schedule {
             Some(_) => 1,
             None if merges => self.merge_every,
-            None => ROWS_A_CALL,
+            None => STEPS_PER_CALL,
         };
         let n_rows = rows.end - rows.start;
         let mut since_merge = 0;

@@ -16,10 +16,7 @@ enum Number {
 
 impl Number {
     fn of(value: f64) -> Self {
-        match value.is_finite() {
-            true => Number::Finite(value),
-            false => Number::Other(value.to_string()),
-        }
+        if value.is_finite() { Number::Finite(value) } else { Number::Other(value.to_string()) }
     }
 
     fn value<E: serde::de::Error>(self) -> Result<f64, E> {

@@ -24,14 +24,14 @@ pub(super) struct Measure {
 }
 
 /// Labels and weights of a batch, without its outputs and the rows of padding.
-pub(super) struct Noted<T: Float> {
+pub(super) struct BatchLabels<T: Float> {
     /// Including those of padding.
     n_rows: usize,
-    labels: NotedLabels<T>,
+    labels: OwnedLabels<T>,
     weights: Option<Dense<T>>,
 }
 
-enum NotedLabels<T: Float> {
+enum OwnedLabels<T: Float> {
     Real(Dense<T>),
     Classes(Ids),
 }
@@ -83,36 +83,36 @@ impl Measure {
 
     /// Labels and weights of a batch, to be kept until its outputs are there. `None` without
     /// metrics.
-    pub(super) fn note<'b, T: Float, B: Batch<'b, T>>(
+    pub(super) fn copy_labels<'b, T: Float, B: Batch<'b, T>>(
         &self,
         batch: &B,
-    ) -> Result<Option<Noted<T>>> {
+    ) -> Result<Option<BatchLabels<T>>> {
         if self.is_empty() {
             return Ok(None);
         }
         let n_rows = batch.n_rows() - batch.n_padding().min(batch.n_rows());
         let labels = match self.labels(batch, n_rows)? {
-            LabelsView::Real(labels) => NotedLabels::Real(labels.to_owned()),
+            LabelsView::Real(labels) => OwnedLabels::Real(labels.to_owned()),
             LabelsView::Classes(labels) => {
-                NotedLabels::Classes(with_ids!(IdsView, labels, |ids| ids.to_owned().into()))
+                OwnedLabels::Classes(with_ids!(IdsView, labels, |ids| ids.to_owned().into()))
             }
         };
         let weights = self.weights(batch, n_rows)?.map(|weights| weights.to_owned());
-        Ok(Some(Noted { n_rows: batch.n_rows(), labels, weights }))
+        Ok(Some(BatchLabels { n_rows: batch.n_rows(), labels, weights }))
     }
 
-    /// Adds a noted batch, whose outputs the model has.
-    pub(super) fn update_noted<M: Model>(
+    /// Adds a batch by its labels; the model has its outputs.
+    pub(super) fn update_from_labels<M: Model>(
         &mut self,
         model: &M,
-        noted: &Noted<M::Element>,
+        batch: &BatchLabels<M::Element>,
     ) -> Result<()> {
-        let (labels, n_rows) = match &noted.labels {
-            NotedLabels::Real(labels) => (LabelsView::Real(labels.view()), labels.shape().n_rows()),
-            NotedLabels::Classes(ids) => (LabelsView::Classes(ids.view()), ids.shape().n_rows()),
+        let (labels, n_rows) = match &batch.labels {
+            OwnedLabels::Real(labels) => (LabelsView::Real(labels.view()), labels.shape().n_rows()),
+            OwnedLabels::Classes(ids) => (LabelsView::Classes(ids.view()), ids.shape().n_rows()),
         };
-        let weights = noted.weights.as_ref().map(|weights| weights.view());
-        let predicted = predicted(model, noted.n_rows, n_rows)?;
+        let weights = batch.weights.as_ref().map(|weights| weights.view());
+        let predicted = predicted(model, batch.n_rows, n_rows)?;
         self.widened.update(predicted, labels, weights, &mut self.accumulators)
     }
 

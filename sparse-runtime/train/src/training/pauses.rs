@@ -1,13 +1,16 @@
 //! The points of an epoch at which a hook is called: before a step, and between two steps.
 
-use super::epoch::ROWS_A_CALL;
-use super::{BatchHook, EpochTotals};
+use super::batch_hook::BatchHook;
+use super::epoch_totals::EpochTotals;
 use crate::error::Result;
 use nnz_data::{Batch, Position};
 use nnz_optim::UpdateRule;
 use nnz_step::model::{Model, gradient};
 use nnz_step::optimizer::Updater;
 use std::ops::ControlFlow;
+
+/// The largest number of steps of one sample in one call.
+pub(super) const STEPS_PER_CALL: usize = 1024;
 
 /// The next calls of a hook within an epoch.
 pub(super) struct Pauses {
@@ -72,7 +75,7 @@ impl Pauses {
     pub(super) fn steps_a_call(&self) -> usize {
         let apart = u64::from(self.sees_gradients && self.left > 1);
         let to_check = if self.to_check == 0 { u64::MAX } else { self.to_check };
-        (self.left - apart).min(to_check).min(ROWS_A_CALL as u64) as usize
+        (self.left - apart).min(to_check).min(STEPS_PER_CALL as u64) as usize
     }
 
     /// Before a step, or a call that makes one for each sample of the batch.

@@ -1,7 +1,7 @@
 //! The outputs of a model as text.
 
 use super::TrainError;
-use super::evaluated::{Reader, evaluate};
+use super::evaluation_batches::{EvaluationSink, evaluate};
 use super::score::{labels_to_predict, whole};
 use crate::error::Result;
 use nnz_data::{Batch, Batches, DataSource};
@@ -175,15 +175,20 @@ struct Written<'w> {
     failed: Option<io::Error>,
 }
 
-impl<M: Model> Reader<M> for Written<'_> {
+impl<M: Model> EvaluationSink<M> for Written<'_> {
     /// The samples of a batch, and how many of them are padding.
-    type Noted = [usize; 2];
+    type PendingBatch = [usize; 2];
 
-    fn note<'b, B: Batch<'b, M::Element>>(&mut self, batch: &B) -> Result<[usize; 2]> {
+    fn receive_batch<'b, B: Batch<'b, M::Element>>(&mut self, batch: &B) -> Result<[usize; 2]> {
         Ok([batch.n_rows(), batch.n_padding()])
     }
 
-    fn read(&mut self, model: &M, [n_rows, n_padding]: [usize; 2], _: f64) -> Result<()> {
+    fn receive_outputs(
+        &mut self,
+        model: &M,
+        [n_rows, n_padding]: [usize; 2],
+        _: f64,
+    ) -> Result<()> {
         let text = &mut self.text;
         let outputs: Vec<_> = (0..M::OUTPUTS.len())
             .filter_map(|index| model.dense_output(index))

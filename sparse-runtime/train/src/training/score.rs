@@ -1,9 +1,9 @@
 //! Scores and predictions of a model, without learning.
 
 use super::TrainError;
-use super::epoch::EpochTotals;
-use super::evaluated::{Reader, evaluate};
-use super::measure::{Measure, Noted, first_output};
+use super::epoch_totals::EpochTotals;
+use super::evaluation_batches::{EvaluationSink, evaluate};
+use super::measure::{BatchLabels, Measure, first_output};
 use super::report::ScoreReport;
 use crate::error::Result;
 use crate::metric::Metric;
@@ -122,9 +122,10 @@ where
     S: DataSource<M::Element>,
 {
     let n_rows = fixed_batch(model).unwrap_or(1);
-    match score_first(model, data, &whole(n_rows, Labels::Required), metrics)? {
-        true => Ok(()),
-        false => Err(TrainError::NoRows.into()),
+    if score_first(model, data, &whole(n_rows, Labels::Required), metrics)? {
+        Ok(())
+    } else {
+        Err(TrainError::NoRows.into())
     }
 }
 
@@ -182,22 +183,25 @@ struct Scored {
     totals: EpochTotals,
 }
 
-impl<M: Model> Reader<M> for Scored {
-    type Noted = (usize, usize, Option<Noted<M::Element>>);
+impl<M: Model> EvaluationSink<M> for Scored {
+    type PendingBatch = (usize, usize, Option<BatchLabels<M::Element>>);
 
-    fn note<'b, B: Batch<'b, M::Element>>(&mut self, batch: &B) -> Result<Self::Noted> {
-        Ok((batch.n_rows(), batch.n_padding(), self.measure.note(batch)?))
+    fn receive_batch<'b, B: Batch<'b, M::Element>>(
+        &mut self,
+        batch: &B,
+    ) -> Result<Self::PendingBatch> {
+        Ok((batch.n_rows(), batch.n_padding(), self.measure.copy_labels(batch)?))
     }
 
-    fn read(&mut self, model: &M, noted: Self::Noted, loss: f64) -> Result<()> {
-        let (n_rows, n_padding, noted) = noted;
+    fn receive_outputs(&mut self, model: &M, pending: Self::PendingBatch, loss: f64) -> Result<()> {
+        let (n_rows, n_padding, pending) = pending;
         if !loss.is_finite() {
             let (data, first) = (self.name, self.totals.n_rows);
             let last = first + (n_rows as u64).saturating_sub(1);
             return Err(TrainError::ScoreNotFinite { data, loss, first, last }.into());
         }
         self.totals.add(loss, n_rows, n_padding);
-        noted.map_or(Ok(()), |noted| self.measure.update_noted(model, &noted))
+        pending.map_or(Ok(()), |pending| self.measure.update_from_labels(model, &pending))
     }
 }
 
@@ -207,15 +211,20 @@ struct Predicted<T> {
     extents: Vec<usize>,
 }
 
-impl<M: Model> Reader<M> for Predicted<M::Element> {
+impl<M: Model> EvaluationSink<M> for Predicted<M::Element> {
     /// The samples of a batch, and how many of them are padding.
-    type Noted = [usize; 2];
+    type PendingBatch = [usize; 2];
 
-    fn note<'b, B: Batch<'b, M::Element>>(&mut self, batch: &B) -> Result<[usize; 2]> {
+    fn receive_batch<'b, B: Batch<'b, M::Element>>(&mut self, batch: &B) -> Result<[usize; 2]> {
         Ok([batch.n_rows(), batch.n_padding()])
     }
 
-    fn read(&mut self, model: &M, [n_rows, n_padding]: [usize; 2], _: f64) -> Result<()> {
+    fn receive_outputs(
+        &mut self,
+        model: &M,
+        [n_rows, n_padding]: [usize; 2],
+        _: f64,
+    ) -> Result<()> {
         let output = first_output(model, n_rows, "predictions")?;
         let n_rows = n_rows - n_padding.min(n_rows);
         self.values.extend_from_slice(output.rows(0..n_rows)?.values());

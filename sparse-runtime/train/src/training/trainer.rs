@@ -2,8 +2,8 @@
 
 use super::callback::Callback;
 use super::evaluation::NoEvaluation;
-use super::plan::{Plan, Scale};
 use super::progress::Progress;
+use super::trainer_config::{Scale, TrainerConfig};
 use crate::error::Result;
 use crate::metric::Metric;
 use crate::schedule::Schedule;
@@ -50,13 +50,13 @@ use std::fmt;
 pub struct Trainer<'a, R: UpdateRule, E = NoEvaluation> {
     pub(super) rule: R,
     pub(super) evaluation: E,
-    pub(super) plan: Plan<'a>,
+    pub(super) config: TrainerConfig<'a>,
 }
 
 impl<R: UpdateRule> Trainer<'_, R> {
     /// A trainer with the default settings.
     pub fn new(rule: R) -> Self {
-        Trainer { rule, evaluation: NoEvaluation, plan: Plan::default() }
+        Trainer { rule, evaluation: NoEvaluation, config: TrainerConfig::default() }
     }
 }
 
@@ -64,21 +64,21 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     /// The number of samples of a batch, at least 1.
     #[must_use]
     pub fn batch_size(mut self, batch_size: usize) -> Self {
-        self.plan.options.batch_size = batch_size;
+        self.config.options.batch_size = batch_size;
         self
     }
 
     /// The number of passes over the data.
     #[must_use]
     pub fn epochs(mut self, epochs: u64) -> Self {
-        self.plan.epochs = epochs;
+        self.config.epochs = epochs;
         self
     }
 
     /// What happens to the last samples, which do not fill a batch.
     #[must_use]
     pub fn last_batch(mut self, last_batch: LastBatch) -> Self {
-        self.plan.options.last_batch = last_batch;
+        self.config.options.last_batch = last_batch;
         self
     }
 
@@ -87,28 +87,28 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     /// machine.
     #[must_use]
     pub fn shuffle(mut self, shuffle: bool) -> Self {
-        self.plan.shuffle = shuffle;
+        self.config.shuffle = shuffle;
         self
     }
 
     /// The seed of the order of the samples.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
-        self.plan.seed = seed;
+        self.config.seed = seed;
         self
     }
 
     /// How the learning rate changes with steps or epochs.
     #[must_use]
     pub fn schedule(mut self, schedule: Schedule) -> Self {
-        self.plan.schedule = schedule;
+        self.config.schedule = schedule;
         self
     }
 
     /// Adds a metric of the model's first output against its first label.
     #[must_use]
     pub fn metric(mut self, metric: impl Metric) -> Self {
-        self.plan.metrics.push(Box::new(metric));
+        self.config.metrics.push(Box::new(metric));
         self
     }
 
@@ -116,7 +116,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     /// of one.
     #[must_use]
     pub fn evaluation<D>(self, data: D) -> Trainer<'a, R, D> {
-        Trainer { rule: self.rule, evaluation: data, plan: self.plan }
+        Trainer { rule: self.rule, evaluation: data, config: self.config }
     }
 
     /// Adds a callback, which is called after every epoch, and between batches if it asks for that.
@@ -125,14 +125,14 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     /// [`Checkpoints`](super::Checkpoints), or a [`Callback`] of your own.
     #[must_use]
     pub fn callback(mut self, callback: impl Callback + 'a) -> Self {
-        self.plan.callbacks.push(Box::new(callback));
+        self.config.callbacks.push(Box::new(callback));
         self
     }
 
     /// The progress that is printed.
     #[must_use]
     pub fn progress(mut self, progress: Progress) -> Self {
-        self.plan.progress = progress;
+        self.config.progress = progress;
         self
     }
 
@@ -143,7 +143,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
         names: impl IntoIterator<Item = N>,
     ) -> Self {
         let exempt = |name: N| (name.into(), Scale::WeightDecay(0.0));
-        self.plan.scales.extend(names.into_iter().map(exempt));
+        self.config.scales.extend(names.into_iter().map(exempt));
         self
     }
 
@@ -152,14 +152,14 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     /// [decay](nnz_step::model::ParameterInfo::decays) by its uses.
     #[must_use]
     pub fn weight_decay_scale(mut self, parameter: impl Into<String>, scale: f64) -> Self {
-        self.plan.scales.push((parameter.into(), Scale::WeightDecay(scale)));
+        self.config.scales.push((parameter.into(), Scale::WeightDecay(scale)));
         self
     }
 
     /// Multiplies the learning rate of one parameter by `scale`.
     #[must_use]
     pub fn learning_rate_scale(mut self, parameter: impl Into<String>, scale: f64) -> Self {
-        self.plan.scales.push((parameter.into(), Scale::LearningRate(scale)));
+        self.config.scales.push((parameter.into(), Scale::LearningRate(scale)));
         self
     }
 
@@ -167,7 +167,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     /// [`Model::clipped_step`]. `None`, the default, does not clip.
     #[must_use]
     pub fn clip_norm(mut self, max_norm: impl Into<Option<f64>>) -> Self {
-        self.plan.clip_norm = max_norm.into();
+        self.config.clip_norm = max_norm.into();
         self
     }
 
@@ -176,7 +176,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     /// [`MAX_THREADS`](nnz_arrays::kernels::MAX_THREADS).
     #[must_use]
     pub fn parallel(mut self, parallel: Parallel) -> Self {
-        self.plan.parallel = parallel;
+        self.config.parallel = parallel;
         self
     }
 
@@ -185,7 +185,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     /// have work.
     #[must_use]
     pub fn leaves(mut self, leaves: usize) -> Self {
-        self.plan.leaves = leaves;
+        self.config.leaves = leaves;
         self
     }
 
@@ -194,7 +194,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     /// the same value. A setting that only one of the two has is not compared.
     #[must_use]
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.plan.more_settings.push((name.into(), value.into()));
+        self.config.more_settings.push((name.into(), value.into()));
         self
     }
 
@@ -202,7 +202,7 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     /// [`weight_decay_exempt`](Self::weight_decay_exempt) does not name, biases included.
     #[must_use]
     pub fn decay_all(mut self) -> Self {
-        self.plan.decay_all = true;
+        self.config.decay_all = true;
         self
     }
 
@@ -213,14 +213,14 @@ impl<'a, R: UpdateRule, E> Trainer<'a, R, E> {
     /// A hyperparameter or scale out of its bounds, a scale of an unknown parameter,
     /// [`OptimizerError::NoState`](nnz_step::optimizer::OptimizerError::NoState).
     pub fn updater<M: Model>(&self, model: &M) -> Result<Updater<R, M::Element>> {
-        let updater = Updater::new(self.rule.clone(), self.plan.specs(model)?)?;
+        let updater = Updater::new(self.rule.clone(), self.config.specs(model)?)?;
         updater.check_weights(model)?;
         Ok(updater)
     }
 
     /// Refuses an invalid schedule or norm before the first step.
     pub(super) fn check_settings(&self) -> Result<()> {
-        self.plan.check(R::NAME, R::ONE_RATE)
+        self.config.check(R::NAME, R::ONE_RATE)
     }
 }
 
@@ -229,7 +229,7 @@ impl<R: UpdateRule, E> fmt::Debug for Trainer<'_, R, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Trainer")
             .field("rule", &self.rule)
-            .field("plan", &self.plan)
+            .field("config", &self.config)
             .finish_non_exhaustive()
     }
 }

@@ -141,10 +141,11 @@ impl<T: Element> Csr<T> {
                     None => columns.extend(ids[entries].iter().map(|id| I::from_index(id.at()))),
                 });
             };
-            match source.is_contiguous() {
-                true => copy(source.entries()),
-                false => (source.starts.iter().zip(source.ends))
-                    .for_each(|(&start, &end)| copy(start as usize..end as usize)),
+            if source.is_contiguous() {
+                copy(source.entries())
+            } else {
+                (source.starts.iter().zip(source.ends))
+                    .for_each(|(&start, &end)| copy(start as usize..end as usize))
             }
             parts.values = values;
         }));

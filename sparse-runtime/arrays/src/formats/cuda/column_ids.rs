@@ -64,9 +64,10 @@ impl CudaColumnIds {
         len: usize,
         n_cols: usize,
     ) -> Result<(), CudaError> {
-        match crate::formats::fits_u32(n_cols) {
-            true => self.narrow().resize_for_overwrite(gpu, len, COLUMN_IDS),
-            false => self.wide().resize_for_overwrite(gpu, len, COLUMN_IDS),
+        if crate::formats::fits_u32(n_cols) {
+            self.narrow().resize_for_overwrite(gpu, len, COLUMN_IDS)
+        } else {
+            self.wide().resize_for_overwrite(gpu, len, COLUMN_IDS)
         }
     }
 

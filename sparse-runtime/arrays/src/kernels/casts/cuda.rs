@@ -4,7 +4,7 @@ use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit,
 use crate::formats::cuda::ArrayArguments;
 use crate::formats::{Csr, CsrView, Dense, DenseView, RowIdsView, RowSparse, RowSparseView};
 use crate::kernels::cuda::csr_rows::{self, Source};
-use crate::kernels::cuda::row_lists::{self, Place, Stored as StoredRows, Values};
+use crate::kernels::cuda::row_lists::{self, PlacedRows, Stored as StoredRows, Values};
 use crate::kernels::cuda::{CudaContext, GpuFloat, Pattern as _};
 use crate::kernels::strided::Strided;
 use sparse_core::element::{Factor, Stored};
@@ -98,7 +98,7 @@ pub fn row_sparse_dense<T: GpuFloat>(
 ) {
     let along = Strided::at(0).axis(x.shape().row_size(), 1);
     let positions = row_lists::all(x.shape().n_rows());
-    let place = Place { of: RowSparseView::all_on_gpu(x), positions, along };
+    let place = PlacedRows { of: RowSparseView::all_on_gpu(x), positions, along };
     row_lists::make(out, *x.shape(), StoredRows::NotZero(x), Values::Gathered(&place), context);
 }
 

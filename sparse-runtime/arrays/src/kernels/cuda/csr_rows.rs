@@ -2,12 +2,12 @@
 //! made of, one that counts the entries of each row, and one that writes them where the counts,
 //! summed up, say. The host waits once, for how many there are.
 
-use super::occurrences::Sums;
+use super::occurrences::CountBuffers;
 use super::{CudaContext, GpuFloat, ScalarFunction};
 use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word};
 use crate::formats::cuda::ArrayArguments;
 use crate::formats::{Csr, CsrView, RowSparseView, fits_u32};
-use crate::kernels::slicing::Part;
+use crate::kernels::slicing::SlicedPart;
 
 const THREADS: u32 = 256;
 
@@ -71,12 +71,12 @@ impl<'a, 'l, T: GpuFloat> Source<'a, 'l, T> {
     }
 
     /// The part of a matrix.
-    pub(in crate::kernels) fn part(x: CsrView<'a, T, Cuda>, part: &Part) -> Self {
+    pub(in crate::kernels) fn part(x: CsrView<'a, T, Cuda>, part: &SlicedPart) -> Self {
         Source { positions: part.on_gpu(), ..Source::of_csr("Part", x) }
     }
 
     /// A matrix as the part of one that stores nothing else.
-    pub(in crate::kernels) fn placed(x: CsrView<'a, T, Cuda>, part: &Part) -> Self {
+    pub(in crate::kernels) fn placed(x: CsrView<'a, T, Cuda>, part: &SlicedPart) -> Self {
         Source { positions: part.on_gpu(), ..Source::of_csr("Placed", x) }
     }
 
@@ -159,7 +159,7 @@ pub(in crate::kernels) fn write<T: GpuFloat>(
     out: &mut Csr<T, Cuda>,
     [n_rows, n_cols]: [usize; 2],
     source: Source<'_, '_, T>,
-    sums: Sums<'_>,
+    sums: CountBuffers<'_>,
 ) -> Result<(), CudaError> {
     let words = source.words(n_cols);
     let unit = unit(&words);

@@ -1,6 +1,7 @@
 //! Losses on a GPU that are a sum over the scores of a row, and their gradients, by the formulas of
 //! their row of the table.
 
+use super::array::GpuOperand;
 use super::{CudaContext, GpuFloat, Numbers};
 use crate::device::cuda::{Blocks, Cuda, CudaError, CudaSlice, Gpu, Launch, Unit, Word, text_of};
 use crate::formats::cuda::ArrayArguments;
@@ -40,6 +41,18 @@ pub enum Labels<'a, T: GpuFloat> {
     Csr(CsrView<'a, T, Cuda>),
     /// A class for each row, below the number of its scores.
     Classes(IdsView<'a, Cuda>),
+}
+
+impl<'a, T: GpuFloat> GpuOperand<'a, T> {
+    /// As the labels of a loss.
+    pub fn labels(self) -> Option<Labels<'a, T>> {
+        match self {
+            GpuOperand::Dense(labels) => Some(Labels::Dense(labels)),
+            GpuOperand::Csr(labels) => Some(Labels::Csr(labels)),
+            GpuOperand::Ids(labels) => Some(Labels::Classes(labels)),
+            _ => None,
+        }
+    }
 }
 
 /// The operands of a loss.

@@ -1,5 +1,6 @@
 //! What the kernels of a GPU share: their context, and what each of them is given.
 
+mod array;
 mod context;
 pub(crate) mod csr_rows;
 pub mod loss;
@@ -10,6 +11,7 @@ mod scalar_function;
 pub mod table;
 mod units;
 
+pub use array::GpuFloat;
 pub use context::CudaContext;
 pub use loss::{Labels, LossFunction, LossOperands};
 pub use results::{Pattern, Rows};
@@ -17,33 +19,6 @@ pub use scalar_function::Numbers;
 pub use scalar_function::ScalarFunction;
 pub use table::call_kernel;
 pub use units::for_each_unit;
-
-use sparse_core::element::Float;
-use sparse_core::operators::Operator;
-use table::GpuKernel;
-
-/// An element type that kernels of a GPU compute in.
-#[diagnostic::on_unimplemented(
-    message = "kernels of a GPU do not compute in `{Self}`",
-    note = "they compute in `f32` and `f64`; arrays of other types can be there, and are cast on the host"
-)]
-pub trait GpuFloat: Float<Accumulator = Self> {
-    /// The kernel of a name, compiled in the library and not where a model is.
-    #[doc(hidden)]
-    fn kernel(operator: &'static Operator, name: &str) -> Option<GpuKernel<Self>>;
-}
-
-impl GpuFloat for f32 {
-    fn kernel(operator: &'static Operator, name: &str) -> Option<GpuKernel<f32>> {
-        table::kernel(operator, name)
-    }
-}
-
-impl GpuFloat for f64 {
-    fn kernel(operator: &'static Operator, name: &str) -> Option<GpuKernel<f64>> {
-        table::kernel(operator, name)
-    }
-}
 
 /// How many lanes of a warp go over the columns of a row, a power of two.
 pub fn lanes(width: usize) -> usize {

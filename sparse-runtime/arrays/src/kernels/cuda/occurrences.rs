@@ -65,13 +65,13 @@ impl<I: Stored> Default for Scratch<I> {
 
 /// Counts, the totals of their tiles, and a few numbers: what others may use between two lists of
 /// occurrences.
-pub(crate) type Sums<'a> =
+pub(crate) type CountBuffers<'a> =
     (&'a mut CudaBuffer<u32>, &'a mut Vec<CudaBuffer<u32>>, &'a mut CudaBuffer<u32>);
 
 /// The columns that occur, where the entries of each are among those sorted, and the row of each
 /// entry.
 #[derive(Clone, Copy)]
-pub(crate) struct Found<'a> {
+pub(crate) struct FoundColumns<'a> {
     pub(crate) columns: CudaSlice<'a, u64>,
     pub(crate) runs: CudaSlice<'a, u32>,
     pub(crate) entries: CudaSlice<'a, u32>,
@@ -80,8 +80,8 @@ pub(crate) struct Found<'a> {
 
 impl Occurrences {
     /// What was found last, and the memory for counts.
-    pub(crate) fn found_and_sums(&mut self) -> (Found<'_>, Sums<'_>) {
-        let found = Found {
+    pub(crate) fn found_and_sums(&mut self) -> (FoundColumns<'_>, CountBuffers<'_>) {
+        let found = FoundColumns {
             columns: self.columns.as_slice().run(0, self.n_columns),
             runs: self.runs.as_slice(),
             entries: self.entries.as_slice(),
@@ -91,7 +91,7 @@ impl Occurrences {
     }
 
     /// The memory for counts.
-    pub(crate) fn sums(&mut self) -> Sums<'_> {
+    pub(crate) fn sums(&mut self) -> CountBuffers<'_> {
         (&mut self.counts, &mut self.totals, &mut self.number)
     }
 

@@ -124,7 +124,7 @@ fn room<'l>(
 
 /// Rows of an array at some positions, and where the elements of each lie in a row of a larger
 /// array.
-pub(in crate::kernels) struct Place<'a, T: GpuFloat> {
+pub(in crate::kernels) struct PlacedRows<'a, T: GpuFloat> {
     pub(in crate::kernels) of: RowSparseView<'a, T, Cuda>,
     pub(in crate::kernels) positions: [u64; 6],
     pub(in crate::kernels) along: Strided,
@@ -138,9 +138,9 @@ pub(in crate::kernels) enum Values<'a, 'p, T: GpuFloat> {
     /// A function of the elements of an array and those of a csr.
     WithCsr(RowSparseView<'a, T, Cuda>, CsrView<'a, T, Cuda>, ScalarFunction),
     /// Parts of the rows of an array at some positions.
-    Gathered(&'p Place<'a, T>),
+    Gathered(&'p PlacedRows<'a, T>),
     /// Zeros, and where arrays store the rows at some positions each as a part of the row.
-    Placed(&'p [Place<'a, T>]),
+    Placed(&'p [PlacedRows<'a, T>]),
     /// Zeros, and the entries of a csr.
     Entries(CsrView<'a, T, Cuda>),
 }
@@ -208,7 +208,7 @@ impl<T: GpuFloat> Values<'_, '_, T> {
                     let launch = f.read_by(launch.size(row_size));
                     launch.writes(out).size(out.len()).launch(each(out.len()))
                 }
-                Values::Gathered(&Place { of: x, positions, along }) => {
+                Values::Gathered(&PlacedRows { of: x, positions, along }) => {
                     let launch = kernel(words(real, along.axes(), "u32", None), "gather_rows")?;
                     let launch = launch.record("spans", &positions).rows(x);
                     let launch = launch.size(x.shape().row_size());
@@ -217,7 +217,7 @@ impl<T: GpuFloat> Values<'_, '_, T> {
                 }
                 Values::Placed(parts) => {
                     out.zero()?;
-                    for &Place { of: x, positions, along } in parts {
+                    for &PlacedRows { of: x, positions, along } in parts {
                         let from_size = x.shape().row_size();
                         let n = list.len() * from_size;
                         let launch = kernel(words(real, along.axes(), "u32", None), "place_rows")?;

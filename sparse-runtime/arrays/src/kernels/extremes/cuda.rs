@@ -34,8 +34,8 @@ pub(in crate::kernels) fn position_dense<T: GpuFloat>(
         let out = out.reset_on(gpu, result)?;
         let mut parts = Parts { gpu, values: partial, positions: places, largest };
         let lines = Lines::along(x.shape(), axis);
-        let n_parts = parts.of_lines(x.values(), lines, Rows::default())?;
-        parts.join::<T>(n_parts, Zeros::default(), Rows::default(), out, out.len())
+        let n_parts = parts.of_lines(x.values(), lines, NumberedRows::default())?;
+        parts.join::<T>(n_parts, Zeros::default(), NumberedRows::default(), out, out.len())
     });
 }
 
@@ -74,7 +74,7 @@ pub(in crate::kernels) fn position_csr<T: GpuFloat>(
         // SAFETY: there is a value and a position for each warp.
         unsafe { launch.launch(Blocks::of(n_warps, THREADS as usize / 32, THREADS)) }?;
         let n_parts = if axis.is_some() { 1 } else { n_warps };
-        parts.join::<T>(n_parts, Zeros::default(), Rows::default(), out, out.len())
+        parts.join::<T>(n_parts, Zeros::default(), NumberedRows::default(), out, out.len())
     });
 }
 
@@ -95,15 +95,15 @@ pub(in crate::kernels) fn position_row_sparse<T: GpuFloat>(
         if axis.unwrap_or(0) == 0 {
             let of_row = if axis.is_some() { 1 } else { row_size };
             let out = out.reset_on(gpu, result)?;
-            let rows = Rows { ids, of_row };
+            let rows = NumberedRows { ids, of_row };
             let n_parts = parts.of_lines(x.values(), lines, rows)?;
             let zeros = Zeros { rows, n_stored, n_rows };
-            return parts.join::<T>(n_parts, zeros, Rows::default(), out, out.len());
+            return parts.join::<T>(n_parts, zeros, NumberedRows::default(), out, out.len());
         }
         let out = out.zeros_on(gpu, result)?;
-        let n_parts = parts.of_lines(x.values(), lines, Rows::default())?;
+        let n_parts = parts.of_lines(x.values(), lines, NumberedRows::default())?;
         let of_row = lines.number / n_stored.max(1);
-        parts.join::<T>(n_parts, Zeros::default(), Rows { ids, of_row }, out, lines.number)
+        parts.join::<T>(n_parts, Zeros::default(), NumberedRows { ids, of_row }, out, lines.number)
     });
 }
 
@@ -129,7 +129,7 @@ impl Lines {
 /// Rows of a larger array, not its first ones but those of some numbers, and how many elements each
 /// has.
 #[derive(Clone, Copy, Default)]
-struct Rows<'a> {
+struct NumberedRows<'a> {
     ids: CudaSlice<'a, u64>,
     of_row: usize,
 }
@@ -137,7 +137,7 @@ struct Rows<'a> {
 /// Which rows of how many are stored; others are zeros.
 #[derive(Clone, Copy, Default)]
 struct Zeros<'a> {
-    rows: Rows<'a>,
+    rows: NumberedRows<'a>,
     n_stored: usize,
     n_rows: usize,
 }
@@ -162,7 +162,7 @@ impl Parts<'_> {
         &mut self,
         x: CudaSlice<'_, T>,
         lines: Lines,
-        rows: Rows<'_>,
+        rows: NumberedRows<'_>,
     ) -> Result<usize, CudaError> {
         let Lines { extent, inner, number } = lines;
         // Threads that follow one another read elements that do.
@@ -188,7 +188,7 @@ impl Parts<'_> {
         &self,
         n_parts: usize,
         zeros: Zeros<'_>,
-        targets: Rows<'_>,
+        targets: NumberedRows<'_>,
         out: CudaSlice<'_, u64>,
         n_results: usize,
     ) -> Result<(), CudaError> {

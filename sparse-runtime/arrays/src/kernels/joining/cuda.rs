@@ -4,7 +4,7 @@ use super::Join;
 use crate::device::cuda::Cuda;
 use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView};
 use crate::kernels::cuda::csr_rows::{self, Source};
-use crate::kernels::cuda::row_lists::{self, Place, Stored, Values};
+use crate::kernels::cuda::row_lists::{self, PlacedRows, Stored, Values};
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::kernels::layout;
 use crate::kernels::strided::Strided;
@@ -62,8 +62,8 @@ pub(in crate::kernels) fn join_row_sparse_row_sparse<'a, T: GpuFloat>(
     };
     let [first, second] = places;
     let places = [
-        Place { of: lhs, positions: row_lists::all(n_rows), along: first },
-        Place { of: rhs, positions: after, along: second },
+        PlacedRows { of: lhs, positions: row_lists::all(n_rows), along: first },
+        PlacedRows { of: rhs, positions: after, along: second },
     ];
     let stored = Stored::Either(lhs, rhs, shift);
     row_lists::make(out, join.shape(), stored, Values::Placed(&places), context);

@@ -1,6 +1,6 @@
 //! Slices on the CPU.
 
-use super::Part;
+use super::SlicedPart;
 use crate::formats::{
     ColumnId, Csr, CsrView, Dense, DenseView, RowIdsView, RowSparse, RowSparseView, with_id_type,
 };
@@ -13,7 +13,7 @@ use std::ops::Range;
 pub(in crate::kernels) fn part_dense<T: Float>(
     out: &mut Dense<T>,
     x: DenseView<'_, T>,
-    part: Part,
+    part: SlicedPart,
     _context: &mut Context,
 ) {
     out.reset_for_overwrite(part.extents());
@@ -24,7 +24,7 @@ pub(in crate::kernels) fn part_dense<T: Float>(
 pub(in crate::kernels) fn part_csr<T: Float>(
     out: &mut Csr<T>,
     x: CsrView<'_, T>,
-    part: Part,
+    part: SlicedPart,
     _context: &mut Context,
 ) {
     let [rows, columns, ..] = part.spans;
@@ -57,7 +57,7 @@ pub(in crate::kernels) fn part_csr<T: Float>(
 pub(in crate::kernels) fn part_row_sparse<T: Float>(
     out: &mut RowSparse<T>,
     x: RowSparseView<'_, T>,
-    part: Part,
+    part: SlicedPart,
     _context: &mut Context,
 ) {
     let rows = part.spans[0];
@@ -89,7 +89,7 @@ pub(in crate::kernels) fn part_row_sparse<T: Float>(
 pub(in crate::kernels) fn place_dense<T: Float>(
     out: &mut Dense<T>,
     x: DenseView<'_, T>,
-    part: Part,
+    part: SlicedPart,
     _context: &mut Context,
 ) {
     out.reset(part.shape);
@@ -100,7 +100,7 @@ pub(in crate::kernels) fn place_dense<T: Float>(
 pub(in crate::kernels) fn place_csr<T: Float>(
     out: &mut Csr<T>,
     x: CsrView<'_, T>,
-    part: Part,
+    part: SlicedPart,
     _context: &mut Context,
 ) {
     let [rows, columns, ..] = part.spans;
@@ -131,7 +131,7 @@ pub(in crate::kernels) fn place_csr<T: Float>(
 pub(in crate::kernels) fn place_row_sparse<T: Float>(
     out: &mut RowSparse<T>,
     x: RowSparseView<'_, T>,
-    part: Part,
+    part: SlicedPart,
     _context: &mut Context,
 ) {
     let rows = part.spans[0];
@@ -159,7 +159,7 @@ pub(in crate::kernels) fn place_row_sparse<T: Float>(
 pub(in crate::kernels) fn place_dense_by_rows<T: Float>(
     out: &mut RowSparse<T>,
     x: DenseView<'_, T>,
-    part: Part,
+    part: SlicedPart,
     context: &mut Context,
 ) {
     place_row_sparse(out, RowSparseView::table(*x.shape(), x.values()), part, context);

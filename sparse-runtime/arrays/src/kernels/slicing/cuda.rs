@@ -1,10 +1,10 @@
 //! Slices on a GPU.
 
-use super::Part;
+use super::SlicedPart;
 use crate::device::cuda::Cuda;
 use crate::formats::{Csr, CsrView, Dense, DenseView, RowSparse, RowSparseView};
 use crate::kernels::cuda::csr_rows::{self, Source};
-use crate::kernels::cuda::row_lists::{self, Place, Stored, Values};
+use crate::kernels::cuda::row_lists::{self, PlacedRows, Stored, Values};
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::kernels::layout;
 
@@ -12,7 +12,7 @@ use crate::kernels::layout;
 pub(in crate::kernels) fn part_dense<T: GpuFloat>(
     out: &mut Dense<T, Cuda>,
     x: DenseView<'_, T, Cuda>,
-    part: Part,
+    part: SlicedPart,
     context: &mut CudaContext,
 ) {
     let along = part.strided(0..x.shape().rank());
@@ -23,7 +23,7 @@ pub(in crate::kernels) fn part_dense<T: GpuFloat>(
 pub(in crate::kernels) fn part_csr<T: GpuFloat>(
     out: &mut Csr<T, Cuda>,
     x: CsrView<'_, T, Cuda>,
-    part: Part,
+    part: SlicedPart,
     context: &mut CudaContext,
 ) {
     let shape = part.extents();
@@ -35,11 +35,11 @@ pub(in crate::kernels) fn part_csr<T: GpuFloat>(
 pub(in crate::kernels) fn part_row_sparse<T: GpuFloat>(
     out: &mut RowSparse<T, Cuda>,
     x: RowSparseView<'_, T, Cuda>,
-    part: Part,
+    part: SlicedPart,
     context: &mut CudaContext,
 ) {
     let (positions, along) = (part.on_gpu(), part.strided(1..x.shape().rank()));
-    let place = Place { of: x, positions, along };
+    let place = PlacedRows { of: x, positions, along };
     let stored = Stored::OfPart(x, positions);
     row_lists::make(out, part.extents(), stored, Values::Gathered(&place), context);
 }
@@ -48,7 +48,7 @@ pub(in crate::kernels) fn part_row_sparse<T: GpuFloat>(
 pub(in crate::kernels) fn place_dense<T: GpuFloat>(
     out: &mut Dense<T, Cuda>,
     x: DenseView<'_, T, Cuda>,
-    part: Part,
+    part: SlicedPart,
     context: &mut CudaContext,
 ) {
     let along = part.strided(0..x.shape().rank());
@@ -59,7 +59,7 @@ pub(in crate::kernels) fn place_dense<T: GpuFloat>(
 pub(in crate::kernels) fn place_csr<T: GpuFloat>(
     out: &mut Csr<T, Cuda>,
     x: CsrView<'_, T, Cuda>,
-    part: Part,
+    part: SlicedPart,
     context: &mut CudaContext,
 ) {
     let shape = part.whole_shape();
@@ -71,11 +71,11 @@ pub(in crate::kernels) fn place_csr<T: GpuFloat>(
 pub(in crate::kernels) fn place_row_sparse<T: GpuFloat>(
     out: &mut RowSparse<T, Cuda>,
     x: RowSparseView<'_, T, Cuda>,
-    part: Part,
+    part: SlicedPart,
     context: &mut CudaContext,
 ) {
     let (positions, along) = (part.on_gpu(), part.strided(1..x.shape().rank()));
-    let places = [Place { of: x, positions, along }];
+    let places = [PlacedRows { of: x, positions, along }];
     let stored = Stored::OfWhole(x, positions);
     row_lists::make(out, part.whole_shape(), stored, Values::Placed(&places), context);
 }
@@ -84,7 +84,7 @@ pub(in crate::kernels) fn place_row_sparse<T: GpuFloat>(
 pub(in crate::kernels) fn place_dense_by_rows<T: GpuFloat>(
     out: &mut RowSparse<T, Cuda>,
     x: DenseView<'_, T, Cuda>,
-    part: Part,
+    part: SlicedPart,
     context: &mut CudaContext,
 ) {
     place_row_sparse(out, RowSparseView::all_on_gpu(x), part, context);

@@ -12,19 +12,19 @@ use std::ops::Range;
 
 /// Positions along each axis of an array.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part {
+pub(crate) struct SlicedPart {
     shape: Shape,
     spans: [Span; MAX_RANK],
 }
 
-impl Part {
+impl SlicedPart {
     /// The whole array.
     fn whole(shape: Shape) -> Self {
         let mut spans = [Span::all(1); MAX_RANK];
         for (span, &extent) in spans.iter_mut().zip(shape.iter()) {
             *span = Span::all(extent);
         }
-        Part { shape, spans }
+        SlicedPart { shape, spans }
     }
 
     /// The first two as the `spans` of the kernels of a GPU: starts, steps and numbers.
@@ -76,9 +76,9 @@ pub(super) fn slice(
     begin: Option<List>,
     end: Option<List>,
     step: Option<List>,
-) -> Part {
+) -> SlicedPart {
     let [begin, end, step] = [begin, end, step].map(Option::unwrap_or_default);
-    let mut part = Part::whole(shape);
+    let mut part = SlicedPart::whole(shape);
     for axis in 0..shape.rank() {
         let (begin, end, step) = (begin.get(axis), end.get(axis), step.get(axis));
         part.spans[axis] = Span::new(begin, end, step, shape[axis]);
@@ -93,9 +93,9 @@ pub(super) fn slice_axis(
     begin: Option<List>,
     end: Option<List>,
     step: Option<List>,
-) -> Part {
+) -> SlicedPart {
     let [begin, end, step] = [begin, end, step].map(|list| list.and_then(|list| list.get(0)));
-    let mut part = Part::whole(shape);
+    let mut part = SlicedPart::whole(shape);
     if let Some(axis) = place_of(axis, shape.rank()) {
         part.spans[axis] = Span::new(begin, end, step, shape[axis]);
     }
@@ -103,8 +103,8 @@ pub(super) fn slice_axis(
 }
 
 /// As many as another array has along some axes, the first or the last ones.
-pub(super) fn slice_like(shape: Shape, like: Shape, axes: Axes, from_end: bool) -> Part {
-    let mut part = Part::whole(shape);
+pub(super) fn slice_like(shape: Shape, like: Shape, axes: Axes, from_end: bool) -> SlicedPart {
+    let mut part = SlicedPart::whole(shape);
     for axis in (0..shape.rank()).filter(|axis| axes.contain(*axis, shape.rank())) {
         let wanted = like.get(axis).copied().unwrap_or(shape[axis]);
         part.spans[axis] = Span::at_end(wanted, shape[axis], from_end);
@@ -119,7 +119,7 @@ pub(super) fn slice_gradient(
     begin: Option<List>,
     end: Option<List>,
     step: Option<List>,
-) -> Part {
+) -> SlicedPart {
     slice(like, begin, end, step)
 }
 
@@ -131,11 +131,16 @@ pub(super) fn slice_axis_gradient(
     begin: Option<List>,
     end: Option<List>,
     step: Option<List>,
-) -> Part {
+) -> SlicedPart {
     slice_axis(like, axis, begin, end, step)
 }
 
 /// Where [`slice_like`] took the part from.
-pub(super) fn slice_like_gradient(part: Shape, like: Shape, axes: Axes, from_end: bool) -> Part {
+pub(super) fn slice_like_gradient(
+    part: Shape,
+    like: Shape,
+    axes: Axes,
+    from_end: bool,
+) -> SlicedPart {
     slice_like(like, part, axes, from_end)
 }

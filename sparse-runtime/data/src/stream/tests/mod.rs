@@ -1,5 +1,5 @@
 mod changed;
-mod kept;
+mod epoch_cache;
 mod labels;
 
 use super::super::libsvm::{IndexBase, Reader};

@@ -76,11 +76,12 @@ fn train<R: UpdateRule, T: Float<Accumulator = T>, V: Factor<T>>(
         }
         updater.begin_step()?;
         let (one, scratch) = (Parallel::Sequential, &mut scratch);
-        losses.push(match beside {
-            true => step(x, 0, &mut table, &mut updater, Fixed::<1>, one, scratch, row_function)?,
-            false => with_rows!(R, T; updater, [0 => &mut table], |[rows]| {
+        losses.push(if beside {
+            step(x, 0, &mut table, &mut updater, Fixed::<1>, one, scratch, row_function)?
+        } else {
+            with_rows!(R, T; updater, [0 => &mut table], |[rows]| {
                 any_rows(x, rows, Fixed::<1>, one, scratch, row_function)
-            }),
+            })
         });
         updater.end_step()?;
         had_slots |= updater.has_slots(&table);

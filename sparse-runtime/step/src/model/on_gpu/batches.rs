@@ -104,7 +104,7 @@ impl<T: GpuFloat> Batches<T> {
 struct Block<T: GpuFloat> {
     upload: Option<Upload>,
     /// Where each input is.
-    parts: Vec<Part<T>>,
+    parts: Vec<InputPart<T>>,
 }
 
 impl<T: GpuFloat> Block<T> {
@@ -121,7 +121,7 @@ impl<T: GpuFloat> Block<T> {
         let input = |index| M::input(batch, index);
         let mut layout = Layout::default();
         parts.clear();
-        parts.extend((0..M::INPUTS.len()).map(|index| Part::of(input(index), &mut layout)));
+        parts.extend((0..M::INPUTS.len()).map(|index| InputPart::of(input(index), &mut layout)));
         let names = M::INPUTS.iter().enumerate();
         let given = names.filter(|(index, _)| input(*index).is_some()).map(|(_, info)| info.name);
         let begun = upload.begin(&layout, M::NAME, given);
@@ -145,7 +145,7 @@ impl<T: GpuFloat> Block<T> {
 
 /// Where an array of a batch is.
 #[derive(Clone, Copy, Debug)]
-enum Part<T> {
+enum InputPart<T> {
     /// Nowhere: it was not given.
     Missing,
     Dense(DensePart<T>),
@@ -181,48 +181,61 @@ enum ColumnsPart {
     U64(Span<u64>),
 }
 
-impl<T: GpuFloat> Part<T> {
+impl<T: GpuFloat> InputPart<T> {
     fn of(input: Option<InputView<'_, T>>, layout: &mut Layout) -> Self {
         match input {
-            None => Part::Missing,
-            Some(InputView::Dense(array)) => Part::Dense(DensePart::of(array, layout)),
-            Some(InputView::Csr(array)) => Part::Csr(CsrPart::of(array, layout)),
-            Some(InputView::Unit(array)) => Part::Unit(CsrPart::of(array, layout)),
+            None => InputPart::Missing,
+            Some(InputView::Dense(array)) => InputPart::Dense(DensePart::of(array, layout)),
+            Some(InputView::Csr(array)) => InputPart::Csr(CsrPart::of(array, layout)),
+            Some(InputView::Unit(array)) => InputPart::Unit(CsrPart::of(array, layout)),
             Some(InputView::RowSparse(array)) => {
                 let shape = *array.shape();
                 match array.indices() {
-                    RowIdsView::All => {
-                        Part::Dense(DensePart::of(DenseView::table(shape, array.values()), layout))
-                    }
-                    RowIdsView::Listed(rows) => Part::RowSparse {
+                    RowIdsView::All => InputPart::Dense(DensePart::of(
+                        DenseView::table(shape, array.values()),
+                        layout,
+                    )),
+                    RowIdsView::Listed(rows) => InputPart::RowSparse {
                         shape,
                         rows: layout.span(rows.len()),
                         values: layout.span(array.values().len()),
                     },
                 }
             }
-            Some(InputView::Ids(IdsView::U32(ids))) => Part::IdsU32(DensePart::of(ids, layout)),
-            Some(InputView::Ids(IdsView::U64(ids))) => Part::IdsU64(DensePart::of(ids, layout)),
-            Some(InputView::Ids(IdsView::I64(ids))) => Part::IdsI64(DensePart::of(ids, layout)),
+            Some(InputView::Ids(IdsView::U32(ids))) => {
+                InputPart::IdsU32(DensePart::of(ids, layout))
+            }
+            Some(InputView::Ids(IdsView::U64(ids))) => {
+                InputPart::IdsU64(DensePart::of(ids, layout))
+            }
+            Some(InputView::Ids(IdsView::I64(ids))) => {
+                InputPart::IdsI64(DensePart::of(ids, layout))
+            }
         }
     }
 
     /// Writes the array that it was laid out for.
     fn write(&self, from: InputView<'_, T>, to: &mut Upload) {
         match (self, from) {
-            (Part::Dense(part), InputView::Dense(array)) => part.write(array.values(), to),
-            (Part::Dense(part), InputView::RowSparse(array)) => part.write(array.values(), to),
-            (Part::Csr(part), InputView::Csr(array)) => part.write(array, to),
-            (Part::Unit(part), InputView::Unit(array)) => part.write(array, to),
-            (Part::RowSparse { rows, values, .. }, InputView::RowSparse(array)) => {
+            (InputPart::Dense(part), InputView::Dense(array)) => part.write(array.values(), to),
+            (InputPart::Dense(part), InputView::RowSparse(array)) => part.write(array.values(), to),
+            (InputPart::Csr(part), InputView::Csr(array)) => part.write(array, to),
+            (InputPart::Unit(part), InputView::Unit(array)) => part.write(array, to),
+            (InputPart::RowSparse { rows, values, .. }, InputView::RowSparse(array)) => {
                 if let RowIdsView::Listed(stored) = array.indices() {
                     to.write(*rows).copy_from_slice(stored);
                 }
                 to.write(*values).copy_from_slice(array.values());
             }
-            (Part::IdsU32(part), InputView::Ids(IdsView::U32(ids))) => part.write(ids.values(), to),
-            (Part::IdsU64(part), InputView::Ids(IdsView::U64(ids))) => part.write(ids.values(), to),
-            (Part::IdsI64(part), InputView::Ids(IdsView::I64(ids))) => part.write(ids.values(), to),
+            (InputPart::IdsU32(part), InputView::Ids(IdsView::U32(ids))) => {
+                part.write(ids.values(), to)
+            }
+            (InputPart::IdsU64(part), InputView::Ids(IdsView::U64(ids))) => {
+                part.write(ids.values(), to)
+            }
+            (InputPart::IdsI64(part), InputView::Ids(IdsView::I64(ids))) => {
+                part.write(ids.values(), to)
+            }
             // A part is of the storage of what it was laid out for.
             _ => {}
         }
@@ -230,19 +243,19 @@ impl<T: GpuFloat> Part<T> {
 
     fn operand<'b>(&self, block: &'b Upload) -> GpuOperand<'b, T> {
         match self {
-            Part::Missing => {
+            InputPart::Missing => {
                 GpuOperand::Dense(DenseView::of_slice([0].into(), CudaSlice::default()))
             }
-            Part::Dense(part) => GpuOperand::Dense(part.view(block)),
-            Part::Csr(part) => GpuOperand::Csr(part.view(block)),
-            Part::Unit(part) => GpuOperand::Unit(part.view(block)),
-            Part::RowSparse { shape, rows, values } => {
+            InputPart::Dense(part) => GpuOperand::Dense(part.view(block)),
+            InputPart::Csr(part) => GpuOperand::Csr(part.view(block)),
+            InputPart::Unit(part) => GpuOperand::Unit(part.view(block)),
+            InputPart::RowSparse { shape, rows, values } => {
                 let (rows, values) = (block.slice(*rows), block.slice(*values));
                 GpuOperand::RowSparse(RowSparseView::of_slices(*shape, rows, values))
             }
-            Part::IdsU32(part) => GpuOperand::Ids(part.view(block).into()),
-            Part::IdsU64(part) => GpuOperand::Ids(part.view(block).into()),
-            Part::IdsI64(part) => GpuOperand::Ids(part.view(block).into()),
+            InputPart::IdsU32(part) => GpuOperand::Ids(part.view(block).into()),
+            InputPart::IdsU64(part) => GpuOperand::Ids(part.view(block).into()),
+            InputPart::IdsI64(part) => GpuOperand::Ids(part.view(block).into()),
         }
     }
 }
@@ -268,9 +281,10 @@ impl<V: Stored> CsrPart<V> {
         CsrPart {
             n_cols,
             indptr: layout.span(array.n_rows() + 1),
-            columns: match fits_u32(n_cols) {
-                true => ColumnsPart::U32(layout.span(nnz)),
-                false => ColumnsPart::U64(layout.span(nnz)),
+            columns: if fits_u32(n_cols) {
+                ColumnsPart::U32(layout.span(nnz))
+            } else {
+                ColumnsPart::U64(layout.span(nnz))
             },
             values: layout.span(nnz),
         }

@@ -1,7 +1,8 @@
 //! The derivatives of a batch by its scores, for rules that correct them by those of each sample.
 
-use super::fused::{Loss, RowsLaunch, applies, computed_for, is_output, position};
-use super::program::{Place, Workspace};
+use super::fused::RowsLaunch;
+use super::plan_search::{Loss, applies, computed_for, is_output, position};
+use super::workspace::{Place, Workspace};
 use crate::model::on_gpu::rows::corrected;
 use nnz_arrays::kernels::cuda::table::{GpuArray, GpuOperand};
 use nnz_arrays::kernels::cuda::{CudaContext, GpuFloat};

@@ -1,8 +1,9 @@
 //! Gradients that go into their update without being made, found in the plan of a model that is not
 //! `fuse = off`.
 
-use super::fused::{RowsLaunch, applies, is_operand, position};
-use super::program::{Place, Workspace};
+use super::fused::RowsLaunch;
+use super::plan_search::{applies, is_operand, position};
+use super::workspace::{NamedRowsMemory, Place, Workspace};
 use crate::optimizer::cuda::{RowSums, StoredValues, Summed};
 use nnz_arrays::device::cuda::{CudaBuffer, CudaError, CudaSlice};
 use nnz_arrays::kernels::cuda::occurrences::Occurrences;
@@ -93,25 +94,15 @@ enum Names {
     Ids(List),
 }
 
-/// The memory of what names rows, and of what sums over them read.
-#[derive(Debug)]
-pub(super) struct Named {
-    /// Which rows each source names, and where.
-    occurrences: Vec<Occurrences>,
-    /// Of gradients of means, what the entries of each bag are multiplied by.
-    shares: Vec<CudaBuffer<f64>>,
-}
-
-impl Named {
-    pub(super) fn new(of: &InPlace) -> Self {
-        Named {
-            occurrences: of.sources.iter().map(|_| Occurrences::default()).collect(),
-            shares: of.sums.iter().map(|_| CudaBuffer::default()).collect(),
+impl InPlace {
+    /// Memory for what names rows, and for what sums over them read.
+    pub(super) fn memory(&self) -> NamedRowsMemory {
+        NamedRowsMemory {
+            occurrences: self.sources.iter().map(|_| Occurrences::default()).collect(),
+            shares: self.sums.iter().map(|_| CudaBuffer::default()).collect(),
         }
     }
-}
 
-impl InPlace {
     /// Those of a plan that does not say `fuse = off`.
     pub(super) fn find(plan: &PlanTable<'_>, places: &[Place], fused: Option<&RowsLaunch>) -> Self {
         let mut found = InPlace::default();
@@ -193,7 +184,7 @@ impl InPlace {
             let mut sums = self.sums.iter().zip(&mut shares);
             sums.try_for_each(|(sum, to)| self.ask_for_shares(sum, to, workspace, context))
         });
-        workspace.named = Named { occurrences, shares };
+        workspace.named = NamedRowsMemory { occurrences, shares };
         asked
     }
 
@@ -253,10 +244,8 @@ impl InPlace {
         }
         let (values, shares) = match sum.factors {
             Factors::Bags { mean, weighted } => {
-                let shares = match mean {
-                    true => workspace.named.shares[at].as_slice(),
-                    false => CudaSlice::default(),
-                };
+                let shares =
+                    if mean { workspace.named.shares[at].as_slice() } else { CudaSlice::default() };
                 (if weighted { values } else { StoredValues::Units }, shares)
             }
             _ => (values, CudaSlice::default()),

@@ -8,9 +8,11 @@ mod fused;
 mod in_place;
 mod losses;
 mod outputs;
+mod plan_search;
 mod program;
 pub(crate) mod rows;
 mod step;
+mod workspace;
 
 use super::{
     BatchSource, Dims, InputInfo, InputView, Model, ModelError, OutputInfo, ParameterInfo,
@@ -27,8 +29,9 @@ use nnz_arrays::kernels::cuda::{CudaContext, GpuFloat};
 use nnz_device::cuda::Replay;
 use nnz_optim::UpdateRule;
 use outputs::{Evaluations, Outputs};
-use program::{Program, Wanted, Workspace};
-use step::Asked;
+use program::Program;
+use step::StepRequest;
+use workspace::{Wanted, Workspace};
 
 /// Visits every text that steps on a GPU compile, fused steps of models and updates of rules, with
 /// one of each kind of words. A GPU compiles only what a program uses.
@@ -157,7 +160,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
             })
             .collect::<Result<_>>()?;
         Ok(OnGpu {
-            workspace: Workspace::new(&program, tables),
+            workspace: program.workspace(tables),
             host: model.clone(),
             program,
             context: CudaContext::new(gpu),
@@ -322,7 +325,7 @@ impl<M: Model<Element: GpuFloat>> Clone for OnGpu<M> {
     fn clone(&self) -> Self {
         let gpu = self.context.gpu();
         let tables = self.workspace.tables.iter().map(|table| table.copy(gpu)).collect();
-        let mut workspace = Workspace::new(&self.program, tables);
+        let mut workspace = self.program.workspace(tables);
         workspace.samples = self.workspace.samples.copy(gpu);
         OnGpu {
             host: self.host.clone(),
@@ -406,7 +409,7 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         batch: &M::Batch<'_>,
         updater: &mut Updater<R, M::Element>,
     ) -> Result<f64> {
-        self.begin_step(updater, Asked::PLAIN, Some(batch), &mut |_| ())?;
+        self.begin_step(updater, StepRequest::PLAIN, Some(batch), &mut |_| ())?;
         self.newest_loss()
     }
 
@@ -416,7 +419,7 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         updater: &mut Updater<R, M::Element>,
         max_norm: f64,
     ) -> Result<f64> {
-        let asked = Asked { max_norm: Some(max_norm), ..Asked::PLAIN };
+        let asked = StepRequest { max_norm: Some(max_norm), ..StepRequest::PLAIN };
         self.begin_step(updater, asked, Some(batch), &mut |_| ())?;
         self.newest_loss()
     }
@@ -430,7 +433,7 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         // Nobody asks for its loss, nor waits for its gradients.
         snapshot.load(batch, true)?;
         snapshot.run(Wanted::GRADIENTS.and(Wanted::SUMS))?;
-        let asked = Asked { less: Some(snapshot), ..Asked::PLAIN };
+        let asked = StepRequest { less: Some(snapshot), ..StepRequest::PLAIN };
         self.begin_step(updater, asked, Some(batch), &mut |_| ())?;
         self.newest_loss()
     }
@@ -448,7 +451,7 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         max_norm: Option<f64>,
         meanwhile: impl FnOnce(&mut Self),
     ) -> Result<f64> {
-        let asked = Asked { max_norm, ..Asked::PLAIN };
+        let asked = StepRequest { max_norm, ..StepRequest::PLAIN };
         self.begin_step(updater, asked, None, &mut once(meanwhile))?;
         self.newest_loss()
     }
@@ -459,7 +462,7 @@ impl<M: Model<Element: GpuFloat>> Model for OnGpu<M> {
         max_norm: Option<f64>,
         meanwhile: impl FnOnce(&mut Self),
     ) -> Result<()> {
-        let asked = Asked { max_norm, is_late: true, less: None };
+        let asked = StepRequest { max_norm, is_late: true, less: None };
         self.begin_step(updater, asked, None, &mut once(meanwhile))
     }
 

@@ -3,13 +3,13 @@
 use super::batches::Batches;
 use super::corrected::Corrected;
 use super::fused::RowsLaunch;
-use super::in_place::{InPlace, Named};
+use super::in_place::InPlace;
 use super::losses::Term;
+use super::workspace::{Place, Wanted, Workspace};
 use crate::error::Result;
 use crate::model::{Model, ModelError};
 use crate::optimizer::cuda::{CudaGradient, CudaSamples, CudaTable, RowSums};
-use nnz_arrays::device::cuda::{Cuda, CudaBuffer, CudaError, CudaSlice};
-use nnz_arrays::formats::IdsView;
+use nnz_arrays::device::cuda::{CudaBuffer, CudaError, CudaSlice};
 use nnz_arrays::kernels::cuda::table::{Given, GpuArray, GpuKernel, GpuOperand};
 use nnz_arrays::kernels::cuda::{CudaContext, GpuFloat};
 use sparse_core::inspect::{Operand, Part, PlanTable, Written};
@@ -41,36 +41,12 @@ struct Fused {
     launched: Vec<&'static str>,
 }
 
-/// What of a model is asked for: some of these.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wanted(u8);
-
-impl Wanted {
-    pub(super) const NOTHING: Wanted = Wanted(0);
-    pub(super) const OUTPUTS: Wanted = Wanted(1);
-    pub(super) const LOSS: Wanted = Wanted(2);
-    /// The gradients, but for those that are [`SUMS`](Wanted::SUMS), of which only the operands.
-    pub(super) const GRADIENTS: Wanted = Wanted(4);
-    /// The gradients that an update may do without.
-    pub(super) const SUMS: Wanted = Wanted(8);
-
-    /// Both.
-    pub(super) const fn and(self, other: Wanted) -> Wanted {
-        Wanted(self.0 | other.0)
-    }
-
-    /// Whether they have something in common.
-    pub(super) const fn meets(self, other: Wanted) -> bool {
-        self.0 & other.0 != 0
-    }
-}
-
 /// The launch that computes one value.
 #[derive(Clone, Debug)]
-pub(super) struct Planned<T: GpuFloat> {
-    pub(super) value: usize,
+struct Planned<T: GpuFloat> {
+    value: usize,
     /// What it is computed for.
-    pub(super) needed: Wanted,
+    needed: Wanted,
     operator: &'static Operator,
     attributes: Attributes,
     kernel: GpuKernel<T>,
@@ -79,60 +55,6 @@ pub(super) struct Planned<T: GpuFloat> {
     slot: usize,
     /// What it was when it was first computed.
     launched: Vec<&'static str>,
-}
-
-/// Where a value is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Place {
-    /// In the batch, by position.
-    Input(usize),
-    /// A parameter, by position.
-    Parameter(usize),
-    /// In the workspace.
-    Slot(usize),
-    /// In the call.
-    Number(f64),
-}
-
-/// The arrays that a program reads and writes.
-#[derive(Debug)]
-pub(super) struct Workspace<T: GpuFloat> {
-    pub(super) batches: Batches<T>,
-    pub(super) tables: Vec<CudaTable<T>>,
-    slots: Vec<GpuArray<T>>,
-    /// The rows that the batch names.
-    pub(super) named: Named,
-    /// The sums that a gradient of interactions reads which is not made.
-    pub(super) factor_sums: CudaBuffer<f64>,
-    /// What is kept of each sample.
-    pub(super) samples: CudaSamples<T>,
-}
-
-impl<T: GpuFloat> Workspace<T> {
-    pub(super) fn new(program: &Program<T>, tables: Vec<CudaTable<T>>) -> Self {
-        let slots = (0..program.n_slots).map(|_| GpuArray::default()).collect();
-        let (batches, named) = (Batches::new(), Named::new(&program.in_place));
-        let (factor_sums, samples) = (CudaBuffer::default(), CudaSamples::default());
-        Workspace { batches, tables, slots, named, factor_sums, samples }
-    }
-
-    pub(super) fn ids(&self, place: Place) -> Option<IdsView<'_, Cuda>> {
-        match self.operand(place)? {
-            GpuOperand::Ids(ids) => Some(ids),
-            _ => None,
-        }
-    }
-
-    pub(super) fn operand(&self, place: Place) -> Option<GpuOperand<'_, T>> {
-        match place {
-            Place::Input(index) => self.batches.operand(index),
-            Place::Parameter(index) => {
-                Some(GpuOperand::Dense(self.tables.get(index)?.weights.view()))
-            }
-            Place::Slot(index) => self.slots.get(index).map(GpuArray::operand),
-            Place::Number(number) => Some(GpuOperand::Number(number)),
-        }
-    }
 }
 
 impl<T: GpuFloat> Program<T> {
@@ -171,10 +93,8 @@ impl<T: GpuFloat> Program<T> {
             n_slots += fused.slots().len();
         }
         n_slots += in_place.keep(plan, &mut places, n_slots);
-        let corrected = match M::CORRECTS_SCORES {
-            true => Corrected::find(plan, &places, fused.as_ref()),
-            false => None,
-        };
+        let corrected =
+            if M::CORRECTS_SCORES { Corrected::find(plan, &places, fused.as_ref()) } else { None };
         let fused = fused.map(|launch| Fused { launch, launched: Vec::new() });
         let needed = needed(plan, &in_place);
         let launches = Vec::new();
@@ -217,18 +137,26 @@ impl<T: GpuFloat> Program<T> {
             }
         }
         if let Some(fused) = &mut program.fused {
-            fused.launch.note_readers(plan, &program.launches);
+            let launches = program.launches.iter().map(|planned| (planned.value, planned.needed));
+            fused.launch.note_readers(plan, &launches.collect::<Vec<_>>());
         }
         if M::WRITES_STATES {
             missing.push("updates of states");
         }
-        match missing.is_empty() {
-            true => Ok(program),
-            false => {
-                let missing = missing.join("`, `");
-                Err(ModelError::NotOnGpu { model: M::NAME, missing }.into())
-            }
+        if missing.is_empty() {
+            Ok(program)
+        } else {
+            let missing = missing.join("`, `");
+            Err(ModelError::NotOnGpu { model: M::NAME, missing }.into())
         }
+    }
+
+    /// The memory that the launches need, beside the parameters.
+    pub(super) fn workspace(&self, tables: Vec<CudaTable<T>>) -> Workspace<T> {
+        let slots = (0..self.n_slots).map(|_| GpuArray::default()).collect();
+        let (batches, named) = (Batches::new(), self.in_place.memory());
+        let (factor_sums, samples) = (CudaBuffer::default(), CudaSamples::default());
+        Workspace { batches, tables, slots, named, factor_sums, samples }
     }
 
     fn place(&self, operand: &Operand) -> Place {
@@ -391,18 +319,20 @@ impl<T: GpuFloat> Program<T> {
             let label = plan.label(planned.value as u32);
             let launched = planned.launched.join(", ");
             // Writing to a string does not fail.
-            let _ = match launched.is_empty() {
-                true => writeln!(text, "{label} = {kernel}"),
-                false => writeln!(text, "{label} = {kernel}: {launched}"),
+            let _ = if launched.is_empty() {
+                writeln!(text, "{label} = {kernel}")
+            } else {
+                writeln!(text, "{label} = {kernel}: {launched}")
             };
         }
         if let Some(fused) = &self.fused {
             let labels = fused.launch.values.iter().map(|value| plan.label(*value as u32));
             let labels = labels.collect::<Vec<_>>().join(", ");
             let (kernel, launched) = (fused.launch.kernel(), fused.launched.join(", "));
-            let _ = match launched.is_empty() {
-                true => writeln!(text, "in a step: {labels} = {kernel}"),
-                false => writeln!(text, "in a step: {labels} = {kernel}: {launched}"),
+            let _ = if launched.is_empty() {
+                writeln!(text, "in a step: {labels} = {kernel}")
+            } else {
+                writeln!(text, "in a step: {labels} = {kernel}: {launched}")
             };
         }
         for gradient in self.in_place.gradients() {
@@ -427,9 +357,10 @@ impl Fused {
         let (operand, kept) = (|place| workspace.operand(place), workspace.samples.of_batch());
         let mut launch_it = || launch.launch(&mut out, &mut sums, kept, operand, wanted, context);
         let mut found = None;
-        match launched.is_empty() {
-            true => *launched = names(gpu.trace(|| found = launch_it())),
-            false => found = launch_it(),
+        if launched.is_empty() {
+            *launched = names(gpu.trace(|| found = launch_it()))
+        } else {
+            found = launch_it()
         }
         for (slot, array) in workspace.slots[launch.slots()].iter_mut().zip(out) {
             *slot = array;
@@ -470,9 +401,8 @@ fn needed(plan: &PlanTable<'_>, in_place: &InPlace) -> Vec<Wanted> {
         }
     }
     // What an unmade value reads is read by the update, but for the terms of a sum.
-    let as_gradient = |position: u32| match in_place.is_unmade(position as usize) {
-        true => Wanted::SUMS,
-        false => Wanted::GRADIENTS,
+    let as_gradient = |position: u32| {
+        if in_place.is_unmade(position as usize) { Wanted::SUMS } else { Wanted::GRADIENTS }
     };
     for gradient in plan.values.iter().filter_map(|value| value.gradient) {
         ask(gradient, as_gradient(gradient));

@@ -1,7 +1,7 @@
 //! A training step on a GPU, launched as a whole.
 
 use super::difference::{as_gradient, difference};
-use super::program::{Wanted, Workspace};
+use super::workspace::{Wanted, Workspace};
 use super::{Newest, OnGpu};
 use crate::error::{Error, Result};
 use crate::model::{Model, ModelError, RowSet};
@@ -16,7 +16,7 @@ use sparse_core::ir::Attributes;
 use sparse_core::operators::find;
 
 /// What there is to a step beside its batch.
-pub(super) struct Asked<'s, M: Model<Element: GpuFloat>> {
+pub(super) struct StepRequest<'s, M: Model<Element: GpuFloat>> {
     /// What the norm of all gradients is at most.
     pub(super) max_norm: Option<f64>,
     /// Whether outputs may come late.
@@ -26,9 +26,9 @@ pub(super) struct Asked<'s, M: Model<Element: GpuFloat>> {
     pub(super) less: Option<&'s OnGpu<M>>,
 }
 
-impl<M: Model<Element: GpuFloat>> Asked<'_, M> {
+impl<M: Model<Element: GpuFloat>> StepRequest<'_, M> {
     /// A step as it is.
-    pub(super) const PLAIN: Self = Asked { max_norm: None, is_late: false, less: None };
+    pub(super) const PLAIN: Self = StepRequest { max_norm: None, is_late: false, less: None };
 }
 
 impl<M: Model<Element: GpuFloat>> OnGpu<M> {
@@ -38,7 +38,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
     pub(super) fn begin_step(
         &mut self,
         updater: &mut dyn UpdaterOnGpu<M::Element>,
-        asked: Asked<'_, M>,
+        asked: StepRequest<'_, M>,
         batch: Option<&M::Batch<'_>>,
         meanwhile: &mut dyn FnMut(&mut Self),
     ) -> Result<()> {
@@ -76,11 +76,11 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
     fn ask_for_step(
         &mut self,
         updater: &mut dyn UpdaterOnGpu<M::Element>,
-        asked: Asked<'_, M>,
+        asked: StepRequest<'_, M>,
         [before, after]: &mut [Replay; 2],
         meanwhile: &mut dyn FnMut(&mut Self),
     ) -> Result<()> {
-        let Asked { max_norm, is_late, less } = asked;
+        let StepRequest { max_norm, is_late, less } = asked;
         // A norm is that of gradients that are there, as are those that others are taken from.
         let in_place = max_norm.is_none() && less.is_none() && updater.takes_sums_on_gpu();
         let mut wanted = Wanted::LOSS.and(Wanted::GRADIENTS);
@@ -126,7 +126,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         self.weights_to_gpu()?;
         let parameters = self.host.parameters();
         for (index, parameter) in parameters.iter().enumerate() {
-            if updater.waits(index) {
+            if updater.has_lazy_rows(index) {
                 let table = &mut self.workspace.tables[index];
                 updater.make_room_on_gpu(index, table, parameter.table, self.context.gpu())?;
             }
@@ -140,7 +140,7 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
         let Workspace { batches, tables, .. } = &mut self.workspace;
         let gpu = self.context.gpu();
         for (index, (table, info)) in tables.iter_mut().zip(M::PARAMETERS).enumerate() {
-            if !updater.waits(index) {
+            if !updater.has_lazy_rows(index) {
                 continue;
             }
             self.newest = Newest::Gpu;
@@ -164,9 +164,10 @@ impl<M: Model<Element: GpuFloat>> OnGpu<M> {
     /// After all other launches, and before anything is updated, so that a step which lacks memory
     /// changes nothing.
     fn ask_for_rows(&mut self, in_place: bool) -> Result<(), CudaError> {
-        match in_place {
-            true => self.program.ask_for_rows(&mut self.workspace, &mut self.context),
-            false => Ok(()),
+        if in_place {
+            self.program.ask_for_rows(&mut self.workspace, &mut self.context)
+        } else {
+            Ok(())
         }
     }
 

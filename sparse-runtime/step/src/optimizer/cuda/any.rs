@@ -21,7 +21,7 @@ pub(crate) trait UpdaterOnGpu<T: GpuFloat> {
 
     fn takes_sums_on_gpu(&self) -> bool;
 
-    fn waits(&self, parameter: usize) -> bool;
+    fn has_lazy_rows(&self, parameter: usize) -> bool;
 
     fn forget_mean(&mut self);
 
@@ -86,8 +86,8 @@ impl<R: UpdateRule, T: GpuFloat> UpdaterOnGpu<T> for Updater<R, T> {
         self.takes_sums_on_gpu()
     }
 
-    fn waits(&self, parameter: usize) -> bool {
-        self.waits(parameter)
+    fn has_lazy_rows(&self, parameter: usize) -> bool {
+        self.has_lazy_rows(parameter)
     }
 
     fn forget_mean(&mut self) {

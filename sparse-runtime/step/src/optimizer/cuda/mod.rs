@@ -5,23 +5,23 @@
 //! which step each row is settled, are the updater's again when the parameter comes back.
 
 mod any;
+pub(super) mod idle_products;
+mod lazy_rows;
 mod norms;
 mod recurrence;
 mod samples;
 mod sums;
 mod table;
-mod waiting;
 
 pub(crate) use any::UpdaterOnGpu;
+pub(crate) use lazy_rows::NamedRows;
 pub(crate) use samples::CudaSamples;
 pub(crate) use sums::{RowSums, StoredValues, Summed};
 pub use table::CudaTable;
-pub(crate) use waiting::NamedRows;
-pub(super) use waiting::Products;
 
 use self::recurrence::RecurrencePart;
 use super::error::OptimizerError;
-use super::rows::{IdleOf, StateOf};
+use super::update_kind::{IdleOf, StateOf};
 use super::updater::Updater;
 use crate::error::Result;
 use nnz_arrays::device::cuda::{Cuda, CudaBuffer, CudaError, CudaSlice, Gpu, Unit, Word};
@@ -79,7 +79,7 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         if R::RECURRENCE.is_none() {
             return Err(OptimizerError::NoRecurrence { rule: R::NAME }.into());
         }
-        self.check_waiting()
+        self.check_lazy_rows()
     }
 
     /// Makes room for the states of a parameter on a GPU, for what rows wait for, and for a
@@ -100,7 +100,7 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
             table.park();
             self.states_to_gpu(parameter, table, host, gpu)?;
         }
-        self.waiting_to_gpu(parameter, table, host, gpu)?;
+        self.lazy_rows_to_gpu(parameter, table, host, gpu)?;
         let spec = &self.record(parameter)?.spec;
         if self.mode == LazyUpdate::Dense && spec.gradient == Some(Storage::RowSparse) {
             table.whole.reset_on(gpu, *table.weights.shape())?;
@@ -208,7 +208,7 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         let Some(rule) = R::RECURRENCE else {
             return Err(OptimizerError::NoRecurrence { rule: R::NAME }.into());
         };
-        let words = Words::new::<R, T>(rule, row_size, step.uses_state());
+        let words = KernelWords::new::<R, T>(rule, row_size, step.uses_state());
         let norms = norms::words::<R, T>(rule);
         Ok(StepKernel { words, norms, numbers: step.numbers(), factor, row_size, gpu })
     }
@@ -257,7 +257,7 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         }
         table.beside.owner = Some(self.tenant.as_owner());
         table.beside.settled = None;
-        table.beside.waiting.forget();
+        table.beside.lazy_rows.forget();
         Ok(())
     }
 
@@ -296,17 +296,18 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
         });
         let states: Vec<_> = states.collect();
         let record = &mut self.parameters[parameter];
-        match record.beside {
-            true => host.set_states(&self.tenant, &states),
-            false => record.states = states,
+        if record.beside {
+            host.set_states(&self.tenant, &states)
+        } else {
+            record.states = states
         }
-        if !self.waits(parameter) {
+        if !self.has_lazy_rows(parameter) {
             let record = &mut self.parameters[parameter];
             record.base = self.clock;
             record.touched.give_up();
             return Ok(());
         }
-        let last = table.beside.waiting.last()?;
+        let last = table.beside.lazy_rows.last()?;
         let record = &mut self.parameters[parameter];
         if last.len() != record.spec.n_rows {
             // Nothing was asked of it since rows wait.
@@ -318,9 +319,10 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
             rows.for_each(|(row, _)| record.touched.add(row));
         }
         record.counts = true;
-        match Self::has_last_beside(record) {
-            true => host.set_last(&self.tenant, &last),
-            false => record.last = last,
+        if Self::has_last_beside(record) {
+            host.set_last(&self.tenant, &last)
+        } else {
+            record.last = last
         }
         Ok(())
     }
@@ -328,7 +330,7 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
 
 /// The kernel of a rule, at a step.
 struct StepKernel<'a> {
-    words: Words,
+    words: KernelWords,
     /// Of a kernel of its own, where the step ends by norms.
     norms: Option<[(&'static str, Word); 4]>,
     numbers: [f64; MOST_NUMBERS],
@@ -361,9 +363,10 @@ impl StepKernel<'_> {
             .writes(values)
             .writes(states.as_slice())
             .size(self.row_size);
-        let (n, each) = match of_row {
-            true => (n_rows, THREADS as usize / self.words.lanes),
-            false => (n_rows * row_size, THREADS as usize),
+        let (n, each) = if of_row {
+            (n_rows, THREADS as usize / self.words.lanes)
+        } else {
+            (n_rows * row_size, THREADS as usize)
         };
         // SAFETY: rows are below those of the table, each once; there is a gradient for each of
         // their elements, and there are states for each element or row of the table.
@@ -377,13 +380,13 @@ fn lanes(row_size: usize) -> usize {
 }
 
 /// The words of a rule's kernel.
-struct Words {
+struct KernelWords {
     of_row: bool,
     lanes: usize,
     words: [(&'static str, Word); 7],
 }
 
-impl Words {
+impl KernelWords {
     fn new<R: UpdateRule, T: GpuFloat>(
         rule: Recurrence,
         row_size: usize,
@@ -392,7 +395,7 @@ impl Words {
         let n_states = R::STATES.len();
         let lanes = lanes(row_size);
         let part = recurrence::word::<R>;
-        Words {
+        KernelWords {
             of_row: rule.row.is_some(),
             lanes,
             words: [
@@ -408,18 +411,15 @@ impl Words {
     }
 
     fn unit(&self) -> Unit<'_> {
-        match self.of_row {
-            true => Unit {
+        if self.of_row {
+            Unit {
                 file: "optimizer/cuda/update_of_row.cu",
                 text: include_str!("update_of_row.cu"),
                 words: &self.words,
-            },
+            }
+        } else {
             // The last words are about rows.
-            false => Unit {
-                file: "optimizer/cuda/update.cu",
-                text: &UPDATE_TEXT,
-                words: &self.words[..4],
-            },
+            Unit { file: "optimizer/cuda/update.cu", text: &UPDATE_TEXT, words: &self.words[..4] }
         }
     }
 }
@@ -431,7 +431,7 @@ pub fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
         type Output = ();
         fn visit<R: UpdateRule>(self, _: R) {
             if let Some(rule) = R::RECURRENCE {
-                (self.0)(&Words::new::<R, f32>(rule, 16, true).unit());
+                (self.0)(&KernelWords::new::<R, f32>(rule, 16, true).unit());
                 if let Some(words) = norms::words::<R, f32>(rule) {
                     (self.0)(&norms::unit(&words));
                 }
@@ -444,5 +444,5 @@ pub fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
     }
     Visit(visit).visit(Svrg::<Sgd>::default());
     sums::for_each_unit(visit);
-    waiting::for_each_unit(visit);
+    lazy_rows::for_each_unit(visit);
 }

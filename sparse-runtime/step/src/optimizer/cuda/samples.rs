@@ -24,7 +24,7 @@ pub(crate) struct CudaSamples<T: GpuFloat> {
     usage: Usage,
     /// The derivatives of each updater that makes steps with this model, those of the last step
     /// first.
-    kept: Vec<Kept<T>>,
+    kept: Vec<UpdaterDerivatives<T>>,
     /// The number of each row's sample, with [`AGAIN`].
     ids: CudaBuffer<u64>,
     /// Scratch: ids on the host, and for each sample the last batch that was looked through for it.
@@ -33,9 +33,9 @@ pub(crate) struct CudaSamples<T: GpuFloat> {
     n_batches: u64,
 }
 
-/// The derivatives of all samples.
+/// The derivatives of all samples, as one updater keeps them.
 #[derive(Debug)]
-struct Kept<T: GpuFloat> {
+struct UpdaterDerivatives<T: GpuFloat> {
     owner: Owner,
     /// Which of the owner's they are.
     version: u64,
@@ -65,7 +65,7 @@ impl<T: GpuFloat> CudaSamples<T> {
             gpu.attempt(&mut derivatives, |copy| {
                 copy.assign(gpu, of.derivatives.as_slice(), DERIVATIVES)
             });
-            Kept { owner: of.owner.clone(), version: of.version, derivatives }
+            UpdaterDerivatives { owner: of.owner.clone(), version: of.version, derivatives }
         });
         CudaSamples { kept: copies.collect(), ..CudaSamples::default() }
     }
@@ -139,7 +139,7 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
             Some(position) => samples.kept.swap_remove(position),
             None => {
                 let (owner, derivatives) = (self.tenant.as_owner(), CudaBuffer::default());
-                Kept { owner, version: NO_VERSION, derivatives }
+                UpdaterDerivatives { owner, version: NO_VERSION, derivatives }
             }
         };
         if own.version != kept.version() {
@@ -171,7 +171,8 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
     /// What failed on the GPU.
     pub(crate) fn samples_from_gpu(&mut self, samples: &CudaSamples<T>) -> Result<()> {
         let version = self.reduction.samples.version();
-        let is_own = |of: &&Kept<T>| of.owner.is(&self.tenant) && of.version == version;
+        let is_own =
+            |of: &&UpdaterDerivatives<T>| of.owner.is(&self.tenant) && of.version == version;
         if R::CORRECTS
             && let Some(own) = samples.kept.iter().find(is_own)
         {

@@ -2,7 +2,7 @@
 //! interactions of a factorization machine. The gradient is not made: the kernel that sums a row's
 //! gradient ends in the rule's recurrence.
 
-use super::{CudaTable, NamedRows, THREADS, UPDATE_HEADER, Words};
+use super::{CudaTable, KernelWords, NamedRows, THREADS, UPDATE_HEADER};
 use crate::error::Result;
 use crate::optimizer::updater::Updater;
 use nnz_arrays::device::cuda::{Cuda, CudaSlice, Gpu, Unit, Word};
@@ -153,7 +153,7 @@ impl<R: UpdateRule, T: GpuFloat> Updater<R, T> {
 
 /// The words of sums and of a recurrence whose states are those of each weight.
 fn words(
-    of: &Words,
+    of: &KernelWords,
     value: &'static str,
     groups: Groups,
     n_sides: usize,
@@ -201,7 +201,7 @@ pub(super) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
             (7, ElementType::Unit, MOST_SIDES),
             (64, ElementType::F32, 1),
         ] {
-            let of_rule = Words::new::<R, f32>(rule, width, !R::STATES.is_empty());
+            let of_rule = KernelWords::new::<R, f32>(rule, width, !R::STATES.is_empty());
             let words = words(&of_rule, value.name(), Groups::for_columns(width), n_sides);
             visit(&unit(&words));
             visit(&unit_of_factors(&words));

@@ -1,8 +1,8 @@
 //! A parameter on a GPU, and the states that updaters keep beside it.
 
 use super::STATES;
+use super::lazy_rows::LazyRows;
 use super::norms::Norms;
-use super::waiting::Waiting;
 use nnz_arrays::device::cuda::{Cuda, CudaBuffer, Gpu};
 use nnz_arrays::formats::Dense;
 use nnz_arrays::kernels::cuda::GpuFloat;
@@ -15,9 +15,9 @@ pub struct CudaTable<T: GpuFloat> {
     /// The weights.
     pub weights: Dense<T, Cuda>,
     /// What the updater has beside them that made the last step.
-    pub(super) beside: Beside<T>,
+    pub(super) beside: UpdaterArrays<T>,
     /// What others have, which made steps before it and may go on.
-    parked: Vec<Beside<T>>,
+    parked: Vec<UpdaterArrays<T>>,
     /// A gradient of all rows, of a mode that updates all.
     pub(super) whole: Dense<T, Cuda>,
     /// Of a rule whose steps depend on norms of the whole parameter.
@@ -26,7 +26,7 @@ pub struct CudaTable<T: GpuFloat> {
 
 /// What an updater keeps beside weights on a GPU.
 #[derive(Debug)]
-pub(super) struct Beside<T: GpuFloat> {
+pub(super) struct UpdaterArrays<T: GpuFloat> {
     /// Whose it is; nobody's where it has been taken back.
     pub(super) owner: Option<Owner>,
     /// Block after block, in the order of
@@ -36,17 +36,17 @@ pub(super) struct Beside<T: GpuFloat> {
     /// The step that all rows have made, of a rule whose idle steps forget those before.
     pub(super) settled: Option<[f64; MOST_NUMBERS]>,
     /// Of rows that wait for idle steps: what they have missed.
-    pub(super) waiting: Waiting,
+    pub(super) lazy_rows: LazyRows,
 }
 
-impl<T: GpuFloat> Default for Beside<T> {
+impl<T: GpuFloat> Default for UpdaterArrays<T> {
     fn default() -> Self {
-        let (states, waiting) = (CudaBuffer::default(), Waiting::default());
-        Beside { owner: None, states, settled: None, waiting }
+        let (states, lazy_rows) = (CudaBuffer::default(), LazyRows::default());
+        UpdaterArrays { owner: None, states, settled: None, lazy_rows }
     }
 }
 
-impl<T: GpuFloat> Beside<T> {
+impl<T: GpuFloat> UpdaterArrays<T> {
     fn is_of(&self, tenant: &Tenant) -> bool {
         self.owner.as_ref().is_some_and(|owner| owner.is(tenant))
     }
@@ -60,8 +60,8 @@ impl<T: GpuFloat> Beside<T> {
     fn copy(&self, gpu: &Gpu) -> Self {
         let mut states = CudaBuffer::default();
         gpu.attempt(&mut states, |states| states.assign(gpu, self.states.as_slice(), STATES));
-        let (owner, waiting) = (self.owner.clone(), self.waiting.copy(gpu));
-        Beside { owner, states, settled: self.settled, waiting }
+        let (owner, lazy_rows) = (self.owner.clone(), self.lazy_rows.copy(gpu));
+        UpdaterArrays { owner, states, settled: self.settled, lazy_rows }
     }
 }
 
@@ -92,14 +92,14 @@ impl<T: GpuFloat> CudaTable<T> {
         let known = self.parked.iter().position(|of| of.is_of(tenant));
         if let Some(position) = known {
             std::mem::swap(&mut self.parked[position], &mut self.beside);
-            self.parked.retain(Beside::is_wanted);
+            self.parked.retain(UpdaterArrays::is_wanted);
         }
         known.is_some()
     }
 
     /// Keeps what is beside the weights for the updater that it is of, if there is one.
     pub(super) fn park(&mut self) {
-        self.parked.retain(Beside::is_wanted);
+        self.parked.retain(UpdaterArrays::is_wanted);
         if self.beside.is_wanted() {
             self.parked.push(std::mem::take(&mut self.beside));
         }
@@ -109,7 +109,7 @@ impl<T: GpuFloat> CudaTable<T> {
     pub fn new(weights: Dense<T, Cuda>) -> Self {
         CudaTable {
             weights,
-            beside: Beside::default(),
+            beside: UpdaterArrays::default(),
             parked: Vec::new(),
             whole: Dense::default(),
             norms: Norms::default(),

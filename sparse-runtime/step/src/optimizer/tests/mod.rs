@@ -395,7 +395,7 @@ fn parameters_are_lent_within_a_step_alone() {
             updater.apply_dense(1, &mut b, &[1.0; 4]),
             updater.take_dense(1, &mut b).map(drop),
             updater.take_few::<4>(1, &mut b).map(drop),
-            updater.take_fixed::<4>(1, &mut b).map(drop),
+            updater.take_states(1, &mut b).map(drop),
         ];
         for (result, name) in results.into_iter().zip(["w", "w", "w", "w", "b", "b", "b", "b"]) {
             let error = result.unwrap_err();

@@ -8,7 +8,11 @@ use nnz_arrays::parameter_memory::{Run, Table};
 const MANY: usize = 12_000;
 
 fn updater<R: UpdateRule>(rule: &R, row_size: usize) -> Result<Updater<R, f64>> {
-    let spec = ParameterSpec::new("w", MANY, row_size, Some(Storage::RowSparse));
+    updater_of(rule, MANY, row_size)
+}
+
+fn updater_of<R: UpdateRule>(rule: &R, n_rows: usize, row_size: usize) -> Result<Updater<R, f64>> {
+    let spec = ParameterSpec::new("w", n_rows, row_size, Some(Storage::RowSparse));
     Updater::new(rule.clone(), vec![spec])
 }
 
@@ -200,4 +204,43 @@ fn n15_the_rows_that_a_pass_found_are_known_until_the_next_write() {
     table.values_mut().fill(1.0);
     table.norms();
     assert_eq!(table.known_runs(), None);
+}
+
+/// Hashed columns of which few are in use, under rules that record none: norms look at the pages
+/// that steps touched, of 2 MiB at most.
+#[test]
+fn n15_norms_of_rules_without_a_record_look_at_the_pages_that_steps_touched() -> Result<()> {
+    const N_ROWS: usize = 1 << 24;
+    const ROWS_PER_PAGE: usize = (2 << 20) / size_of::<f64>();
+
+    fn train<R: UpdateRule>(rule: &R) -> Result<()> {
+        let mut table = Table::zeros(N_ROWS, 1);
+        let mut own = updater_of(rule, N_ROWS, 1)?;
+        for t in 0..3 {
+            let named = [7, 8, 9_000_000 + t, N_ROWS - 1];
+            step(&mut own, &mut table, &named, 20.0)?;
+            own.flush(0, &mut table)?;
+            assert_eq!(table.known_runs(), None, "{}", R::NAME);
+            let n_looked_at = table.n_mapped_rows();
+            if nnz_device::mapped_pages::MappedRanges::are_reported() {
+                // Two pages where a row lies at the end of one.
+                assert!(n_looked_at <= 6 * ROWS_PER_PAGE, "{}: {n_looked_at} rows", R::NAME);
+            } else {
+                eprintln!("skipped: the system does not report which pages are mapped");
+            }
+            let norms = table.norms();
+            assert_eq!(norms.n_rows_not_zero, 4 + t as u64, "{}", R::NAME);
+            let rows = [7, 8].into_iter().chain(9_000_000..=9_000_000 + t).chain([N_ROWS - 1]);
+            assert_eq!(norms.l1, rows.map(|row| table.row(row)[0].abs()).sum::<f64>());
+        }
+        // Reads all rows.
+        table.values_mut();
+        check(&table, R::NAME);
+        Ok(())
+    }
+
+    train(&Sgd::default())?;
+    train(&nnz_optim::Ftrl::default())?;
+    let touched = LazyUpdate::Touched;
+    train(&Sgd { weight_decay: 0.01, momentum: 0.9, lazy_update: touched, ..Sgd::default() })
 }

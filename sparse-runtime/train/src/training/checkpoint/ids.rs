@@ -3,10 +3,11 @@
 //! The ids of a column are two tensors. `ids.NAME.text` has all ids one after the other in UTF-8,
 //! `ids.NAME.ends` the end of each, as `u64`.
 
+use super::error::CheckpointError;
+use super::file::open;
 use super::metadata::CheckpointMetadata;
 use super::run_file::TensorsOf;
 use super::tensor::Tensor;
-use super::{CheckpointError, open};
 use crate::error::Result;
 use nnz_data::IdMap;
 use safetensors::tensor::Dtype;

@@ -1,7 +1,9 @@
 //! A checkpoint as mapped memory: parameters are read from the file when they are used.
 
+use super::error::CheckpointError;
+use super::file::{io_error, load_open, open};
+use super::load_options::LoadOptions;
 use super::metadata::SavedParameter;
-use super::{CheckpointError, LoadOptions, io_error, load_open, open};
 use crate::error::Result;
 use nnz_arrays::bytes::Checksum;
 use nnz_arrays::parameter_memory::{Aligned, Table};

@@ -1,8 +1,7 @@
 //! The metadata of a checkpoint.
 
-use super::LoadOptions;
 use super::error::{CheckpointError, ParameterMismatch};
-use super::run_file::RUN;
+use super::load_options::LoadOptions;
 use super::tensor::{Tensor, dtype, element};
 use nnz_arrays::bytes::Checksum;
 use nnz_arrays::formats::Shape;
@@ -14,6 +13,9 @@ use sparse_core::storage::{ElementType, Storage};
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
+
+/// The tensor that says how to read those of a run, as JSON. No parameter has a name with a point.
+pub(super) const RUN: &str = "run.json";
 
 /// The version of the format that this library writes and reads.
 pub(super) const FORMAT: u32 = 1;
@@ -390,9 +392,10 @@ impl CheckpointMetadata {
         options: LoadOptions,
     ) -> Result<(), CheckpointError> {
         self.check_parameters(path, model, options)?;
-        match self.is_settled {
-            true => Ok(()),
-            false => Err(CheckpointError::Unsettled { path: path.to_owned() }),
+        if self.is_settled {
+            Ok(())
+        } else {
+            Err(CheckpointError::Unsettled { path: path.to_owned() })
         }
     }
 

@@ -1,59 +1,23 @@
 //! A run of training in a file: parameters, optimizer state, position.
 
 use super::error::CheckpointError;
+use super::file::{open, read_into, write};
+use super::load_options::LoadOptions;
+use super::metadata::RUN;
 use super::run_file::{
-    DERIVATIVES, RUN, RunFile, TensorsOf, history_names, metric_name, settled_name, snapshot_name,
+    DERIVATIVES, RunFile, TensorsOf, history_names, metric_name, settled_name, snapshot_name,
 };
+use super::run_state::{KEPT_REPORTS, Run};
 use super::tensor::{Tensor, dtype};
-use super::{LoadOptions, open, read_into, write};
+
 use crate::error::Result;
 use crate::training::any_updater::AnyUpdater;
-use crate::training::{EpochReport, EpochTotals};
-use nnz_data::Position;
 use nnz_optim::UpdateRule;
 use nnz_step::model::Model;
 use nnz_step::optimizer::Updater;
 use safetensors::tensor::Dtype;
-use serde::{Deserialize, Serialize};
 use sparse_core::element::{Float, Stored};
 use std::path::Path;
-
-/// The state of a run of training besides its model and its updater. There is no random state:
-/// orders are functions of seed and epoch, which are settings and position. Nor is there a state of
-/// the schedule, a function of step and epoch.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Run {
-    /// The next batch.
-    pub position: Position,
-    /// The totals of its epoch so far.
-    pub totals: EpochTotals,
-    /// The state of each metric of the training data [so far](crate::metric::Accumulator::numbers)
-    /// in that epoch.
-    #[serde(skip)]
-    pub metrics: Vec<Vec<f64>>,
-    /// The epochs before it. A file has the last [`KEPT_REPORTS`] of them, so that its size is
-    /// bounded.
-    pub epochs: Vec<EpochReport>,
-    /// The records of callbacks about the epochs before the last of these.
-    #[serde(default)]
-    pub callbacks: Vec<CallbackState>,
-    /// Settings on which the result depends and which a program may change, by name, as text: a
-    /// resumed run requires the same. The settings of the updater (its rule with all
-    /// hyperparameters, the scales of parameters) are added and compared without being listed here.
-    pub settings: Vec<(String, String)>,
-}
-
-/// The largest number of reports in the file of a run.
-pub const KEPT_REPORTS: usize = 256;
-
-/// The record that a callback [keeps](crate::training::Callback::state) of the epochs of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CallbackState {
-    /// The first epoch that it does not include.
-    pub epoch: u64,
-    /// The record, in the callback's own form.
-    pub state: String,
-}
 
 /// Saves a model in training with its updater, between two steps: [`load_run`] continues from it to
 /// the bit.
@@ -233,20 +197,18 @@ pub(in crate::training) fn load_run_if<M: Model>(
     let mut states = Vec::new();
     for (parameter, saved) in model.parameters().iter().zip(&mut snapshot.parameters) {
         file.read_settled(parameter.name, saved)?;
-        states.push(match saved.has_states {
-            true => file.offsets(
+        states.push(if saved.has_states {
+            file.offsets(
                 updater.state_names(parameter.name),
                 &updater.state_shape(&parameter.shape),
                 dtype(<<M::Element as Float>::Accumulator as Stored>::TYPE),
-            )?,
-            false => Vec::new(),
+            )?
+        } else {
+            Vec::new()
         });
     }
     let derivatives = file.derivatives(reduction.n_samples)?;
-    let kept = match reduction.has_snapshot {
-        true => file.kept(&model.parameters())?,
-        false => Vec::new(),
-    };
+    let kept = if reduction.has_snapshot { file.kept(&model.parameters())? } else { Vec::new() };
     updater.check_snapshot(&snapshot)?;
 
     let saved_parameters = snapshot.parameters.clone();

@@ -2,10 +2,10 @@
 //! element type, and is compiled once.
 
 use super::error::CheckpointError;
-use super::metadata::{CheckpointMetadata, SavedTensor};
-use super::run::Run;
+use super::file::{check_bytes, check_parameters, io_error};
+use super::metadata::{CheckpointMetadata, RUN, SavedTensor};
+use super::run_state::Run;
 use super::tensor::dtype;
-use super::{check_bytes, check_parameters, io_error};
 use crate::error::Result;
 use crate::training::EpochReport;
 use nnz_arrays::bytes::{self, decode};
@@ -19,9 +19,6 @@ use sparse_core::element::Float;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
-
-/// The tensor that says how to read the others, as JSON. No parameter has a name with a point.
-pub(super) const RUN: &str = "run.json";
 
 /// The tensor of the derivatives that a rule keeps for each sample.
 pub(super) const DERIVATIVES: &str = "samples.derivatives";
@@ -149,12 +146,13 @@ impl<'a> TensorsOf<'a> {
     ) -> Result<Vec<u64>, CheckpointError> {
         let offset = |name: String| {
             let tensor = self.tensor(&name, dtype)?;
-            match tensor.shape == shape {
-                true => Ok(self.start + tensor.offset),
-                false => Err(self.malformed(format!(
+            if tensor.shape == shape {
+                Ok(self.start + tensor.offset)
+            } else {
+                Err(self.malformed(format!(
                     "tensor `{name}` has shape {:?}, not {shape:?}",
                     tensor.shape
-                ))),
+                )))
             }
         };
         names.into_iter().map(offset).collect()

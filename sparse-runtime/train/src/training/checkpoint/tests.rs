@@ -1,18 +1,23 @@
 //! Round trips, and files that are not what they should be.
 
-use super::run_file::{RUN, RunFile, history_names, settled_name};
+use super::file::write;
+use super::metadata::RUN;
+use super::run_file::{RunFile, history_names, settled_name};
+use super::tensor::Tensor;
 use super::*;
 use crate::predictor::Predictor;
 use crate::training::tests::linear::Linear;
+use nnz_arrays::bytes::Checksum;
 use nnz_data::IdMap;
 use nnz_optim::Sgd;
 use nnz_step::optimizer::Updater;
 use proptest::prelude::*;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use std::collections::HashMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A folder of its own for each test, removed in the end.
 struct Folder(PathBuf);

@@ -49,9 +49,10 @@ fn fit<const GRAPH: u64>(model: &mut Linear<f32, GRAPH>) -> Result<()> {
 
 fn assert_moved_by_one_step(before: &[f32], bias: f32, after: &[f32]) {
     for (column, (after, expected)) in after.iter().zip(expected(before, bias)).enumerate() {
-        match NAMED.contains(&column) {
-            true => assert!((after - expected).abs() < 1e-5, "{column}: {after}, not {expected}"),
-            false => assert_eq!(after.to_bits(), before[column].to_bits(), "{column}"),
+        if NAMED.contains(&column) {
+            assert!((after - expected).abs() < 1e-5, "{column}: {after}, not {expected}")
+        } else {
+            assert_eq!(after.to_bits(), before[column].to_bits(), "{column}")
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Data-parallel training: workers that divide each batch, and share parameters through a store.
 
+mod epochs;
 mod job;
 mod session;
 mod worker;
@@ -127,7 +128,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
                 })
                 .collect();
             // The end of a thread that was not started is gone, which ends the others.
-            let led = self.lead(job, model, data, own);
+            let trained = self.run_coordinated(job, model, data, own);
             let mut errors = Vec::new();
             for (rank, other) in (1..).zip(others) {
                 errors.extend(match other.map(|thread| thread.join()) {
@@ -139,7 +140,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
                     Err(error) => Some(not_started(rank, n_workers, &error)),
                 });
             }
-            match led {
+            match trained {
                 // The error that ended the others, not what they say of it.
                 Ok(report) => {
                     errors.into_iter().find(|error| !is_echo(error)).map_or(Ok(report), Err)
@@ -210,7 +211,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         C: Communicator,
     {
         match communicator.rank() {
-            0 => self.lead(job, model, data, communicator),
+            0 => self.run_coordinated(job, model, data, communicator),
             _ => job.run(model, data, communicator, None).map(|()| FitReport::default()),
         }
     }
@@ -223,11 +224,11 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         S: DataSource<M::Element>,
     {
         self.check_settings()?;
-        if R::CORRECTS && self.plan.clip_norm.is_some() {
+        if R::CORRECTS && self.config.clip_norm.is_some() {
             return Err(TrainError::ClipCorrected { rule: R::NAME }.into());
         }
         let mut looking =
-            self.plan.callbacks.iter().filter(|callback| callback.next_batch(0).is_some());
+            self.config.callbacks.iter().filter(|callback| callback.next_batch(0).is_some());
         if looking.any(|callback| callback.sees_gradients()) {
             let what = "a callback that sees gradients";
             let why =
@@ -237,11 +238,11 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         let mut updater = self.updater(model)?;
         let begun = match path {
             None => {
-                let settings = self.plan.settings_to_save(data, Some(self.plan.leaves))?;
+                let settings = self.config.settings_to_save(data, Some(self.config.leaves))?;
                 Run { settings, ..Run::default() }
             }
             Some(path) => {
-                let settings = self.plan.settings(data, Some(self.plan.leaves))?;
+                let settings = self.config.settings(data, Some(self.config.leaves))?;
                 let run = load_run_if(model, &mut updater, path, &|run| {
                     Ok(compare_settings(path, &run.settings, &settings)?)
                 })?;
@@ -261,17 +262,17 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
             },
             begun,
             specs: updater.parameters().cloned().collect(),
-            options: self.plan.batch_options(),
-            clip_norm: self.plan.clip_norm,
-            schedule: self.plan.schedule.clone(),
-            epochs: self.plan.epochs,
-            leaves: self.plan.leaves,
-            parallel: self.plan.parallel,
+            options: self.config.batch_options(),
+            clip_norm: self.config.clip_norm,
+            schedule: self.config.schedule.clone(),
+            epochs: self.config.epochs,
+            leaves: self.config.leaves,
+            parallel: self.config.parallel,
         })
     }
 
     /// The work of worker 0, which reports.
-    fn lead<M, S, C>(
+    fn run_coordinated<M, S, C>(
         &mut self,
         job: &Job<R, M::Element>,
         model: &mut M,
@@ -283,11 +284,11 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         S: DataSource<M::Element>,
         C: Communicator,
     {
-        let Trainer { evaluation, plan, .. } = self;
+        let Trainer { evaluation, config, .. } = self;
         let evaluation = M::evaluation(evaluation);
-        plan.check_before_steps(evaluation, model)?;
-        plan.leading(evaluation, R::NAME, job.begun.clone(), |leader| {
-            job.run(model, data, communicator, Some(leader))
+        config.check_before_steps(evaluation, model)?;
+        config.coordinate(evaluation, R::NAME, job.begun.clone(), |coordinator| {
+            job.run(model, data, communicator, Some(coordinator))
         })
     }
 }

@@ -9,7 +9,7 @@ use crate::training::ParameterReport;
 use crate::training::any_updater::AnyUpdater;
 use crate::training::callback::{State, check_finite, parameter_reports};
 use crate::training::checkpoint::{self, Attachments, Run};
-use crate::training::lead::Led;
+use crate::training::coordinator::CoordinatedRun;
 use nnz_optim::UpdateRule;
 use nnz_step::model::Model;
 use nnz_step::optimizer::Updater;
@@ -76,16 +76,18 @@ impl<R: UpdateRule, M: Model, C: Communicator> State for Session<'_, '_, R, M, C
     }
 
     fn check_finite(&self) -> Result<()> {
-        match self.is_settled {
-            true => check_finite(self.worker.borrow_mut().model()),
-            false => self.look(|state| state.check_finite()),
+        if self.is_settled {
+            check_finite(self.worker.borrow_mut().model())
+        } else {
+            self.look(|state| state.check_finite())
         }
     }
 
     fn save_model(&self, path: &Path, attachments: Attachments<'_>) -> Result<()> {
-        match self.is_settled {
-            true => checkpoint::save_with(self.worker.borrow_mut().model(), path, attachments),
-            false => self.look(|state| state.save_model(path, attachments)),
+        if self.is_settled {
+            checkpoint::save_with(self.worker.borrow_mut().model(), path, attachments)
+        } else {
+            self.look(|state| state.save_model(path, attachments))
         }
     }
 
@@ -94,7 +96,7 @@ impl<R: UpdateRule, M: Model, C: Communicator> State for Session<'_, '_, R, M, C
     }
 }
 
-impl<R: UpdateRule, M: Model, C: Communicator> Led<M> for Session<'_, '_, R, M, C> {
+impl<R: UpdateRule, M: Model, C: Communicator> CoordinatedRun<M> for Session<'_, '_, R, M, C> {
     fn model(&mut self) -> &mut M {
         self.worker.get_mut().model()
     }

@@ -261,9 +261,10 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
         let is_empty = rows.is_empty();
         let bound = self.model.bind(&Part::new(batch, rows))?;
         for (index, name) in trained::<M>() {
-            let ids = match is_empty {
-                true => no_rows(),
-                false => self.model.rows_read(&bound, index, &mut self.rows)?,
+            let ids = if is_empty {
+                no_rows()
+            } else {
+                self.model.rows_read(&bound, index, &mut self.rows)?
             };
             let mut parameters = self.model.parameters_mut();
             self.store.pull_rows(name, ids, parameters[index].table.values_mut())?;

@@ -109,9 +109,10 @@ pub(super) fn row_sparse_with_dense<T: Float>(
     let row_shape = Shape::new(&shape[1..]);
     let row_size = shape.row_size();
     let row_step = strides(dense.shape(), &shape)[0];
-    let dense_row = match dense.shape().rank() == shape.rank() {
-        true => Shape::new(&dense.shape()[1..]),
-        false => *dense.shape(),
+    let dense_row = if dense.shape().rank() == shape.rank() {
+        Shape::new(&dense.shape()[1..])
+    } else {
+        *dense.shape()
     };
     let (ids, values) = out.parts_mut();
     for (&id, row) in ids.iter().zip(values.chunks_exact_mut(row_size.max(1))) {

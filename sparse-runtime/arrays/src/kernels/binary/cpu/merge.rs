@@ -65,14 +65,14 @@ impl Columns for ColumnIdsView<'_> {
 /// same columns and values for every row, and one position in both, so that a loop over two
 /// operands has registers enough.
 #[derive(Clone, Copy)]
-struct Row<'a, C, T> {
+struct OperandRow<'a, C, T> {
     columns: C,
     values: &'a [T],
     start: usize,
     end: usize,
 }
 
-impl<'a, C: Columns, T: Float> Row<'a, C, T> {
+impl<'a, C: Columns, T: Float> OperandRow<'a, C, T> {
     /// # Panics
     ///
     /// If `columns` and the values of the matrix do not have those of the row.
@@ -81,7 +81,7 @@ impl<'a, C: Columns, T: Float> Row<'a, C, T> {
         let (start, end) = (matrix.starts()[row] as usize, matrix.ends()[row] as usize);
         let values = matrix.values();
         assert!(end <= columns.len() && end <= values.len(), "rows end where entries do");
-        Row { columns, values, start, end }
+        OperandRow { columns, values, start, end }
     }
 
     /// The column of an entry.
@@ -145,8 +145,8 @@ pub(super) fn left_csr<T: Float>(
 trait Merge<T>: Copy {
     fn row(
         self,
-        lhs: Row<'_, impl Columns, T>,
-        rhs: Row<'_, impl Columns, T>,
+        lhs: OperandRow<'_, impl Columns, T>,
+        rhs: OperandRow<'_, impl Columns, T>,
         push: impl FnMut(usize, T, bool),
     );
 }
@@ -164,8 +164,8 @@ impl<T: Float, F: Fn(T, T) -> T + Copy> Merge<T> for Union<F> {
     #[inline]
     fn row(
         self,
-        x: Row<'_, impl Columns, T>,
-        y: Row<'_, impl Columns, T>,
+        x: OperandRow<'_, impl Columns, T>,
+        y: OperandRow<'_, impl Columns, T>,
         mut push: impl FnMut(usize, T, bool),
     ) {
         let f = self.0;
@@ -219,8 +219,8 @@ impl<T: Float, F: Fn(T, T) -> T + Copy> Merge<T> for Intersection<F> {
     #[inline]
     fn row(
         self,
-        x: Row<'_, impl Columns, T>,
-        y: Row<'_, impl Columns, T>,
+        x: OperandRow<'_, impl Columns, T>,
+        y: OperandRow<'_, impl Columns, T>,
         mut push: impl FnMut(usize, T, bool),
     ) {
         let f = self.0;
@@ -243,8 +243,8 @@ impl<T: Float, F: Fn(T, T) -> T + Copy> Merge<T> for Left<F> {
     #[inline]
     fn row(
         self,
-        x: Row<'_, impl Columns, T>,
-        y: Row<'_, impl Columns, T>,
+        x: OperandRow<'_, impl Columns, T>,
+        y: OperandRow<'_, impl Columns, T>,
         mut push: impl FnMut(usize, T, bool),
     ) {
         let mut j = y.start;
@@ -414,7 +414,7 @@ fn merge_columns<T: Float, I: ColumnId, C: Columns, D: Columns>(
             }
             n += usize::from(keep);
         };
-        merge.row(Row::of(lhs, left, row), Row::of(rhs, right, row), push);
+        merge.row(OperandRow::of(lhs, left, row), OperandRow::of(rhs, right, row), push);
         *end = n as u64;
     }
     n

@@ -155,9 +155,10 @@ pub fn row_sparse_dense<T: GpuFloat>(
         let repeats =
             (sparse.shape().rank(), sparse.shape().n_rows()) != (shape.rank(), shape.n_rows());
         let (_, n_stored) = sparse.stored_on_gpu();
-        let stored = match repeats {
-            true if n_stored > 0 => Stored::Of(RowSparseView::numbers_on_gpu(shape.n_rows())),
-            _ => Stored::Of(sparse),
+        let stored = if repeats && n_stored > 0 {
+            Stored::Of(RowSparseView::numbers_on_gpu(shape.n_rows()))
+        } else {
+            Stored::Of(sparse)
         };
         stored.find(shape.n_rows(), list, occurrences, gpu)?;
         let list = occurrences.columns();

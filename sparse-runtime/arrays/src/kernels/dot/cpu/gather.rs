@@ -40,9 +40,9 @@ pub(super) fn sums_of_rows<T: Float, V: Factor<T>>(
             if width == 1 {
                 single(out, lhs, ids, rhs);
             } else if width <= NARROW {
-                widest(Rows::<T, _, _, 2> { out, lhs, ids, rhs, width });
+                widest(PanelProduct::<T, _, _, 2> { out, lhs, ids, rhs, width });
             } else {
-                widest(Rows::<T, _, _, 1> { out, lhs, ids, rhs, width });
+                widest(PanelProduct::<T, _, _, 1> { out, lhs, ids, rhs, width });
             }
         });
     });
@@ -145,7 +145,7 @@ unsafe fn gathered<T: Float, V: Factor<T>>(
 const NARROW: usize = 32;
 
 /// Columns in panels that registers hold. `WAYS` sums take turns.
-struct Rows<'a, 'm, T: Float, V: Stored, I, const WAYS: usize> {
+struct PanelProduct<'a, 'm, T: Float, V: Stored, I, const WAYS: usize> {
     out: &'a mut [T],
     lhs: CsrView<'m, V>,
     ids: &'a [I],
@@ -167,7 +167,7 @@ struct Panel<'a, T, V, I> {
     runs: [(Range<usize>, usize); 2],
 }
 
-impl<T, V, I, const WAYS: usize> Loop<T> for Rows<'_, '_, T, V, I, WAYS>
+impl<T, V, I, const WAYS: usize> Loop<T> for PanelProduct<'_, '_, T, V, I, WAYS>
 where
     T: Float,
     V: Factor<T>,
@@ -177,7 +177,7 @@ where
 
     #[inline(always)]
     unsafe fn run<L: Lanes<T>>(self) {
-        let Rows { out, lhs, ids, rhs, width } = self;
+        let PanelProduct { out, lhs, ids, rhs, width } = self;
         let (starts, ends) = (lhs.starts(), lhs.ends());
         // Kibibytes, and not so many rows that they leave the smallest cache before they are used.
         let rows_ahead = (8192 / (width * size_of::<T>())).clamp(4, 48);

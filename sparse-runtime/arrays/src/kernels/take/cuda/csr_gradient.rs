@@ -7,7 +7,7 @@ use super::{THREADS, places as find_places};
 use crate::device::cuda::{Blocks, Cuda, CudaError, Launch, Unit, Word};
 use crate::formats::cuda::ArrayArguments;
 use crate::formats::{Csr, CsrView, IdsView, Shape, fits_u32};
-use crate::kernels::cuda::occurrences::{Found, sum_up};
+use crate::kernels::cuda::occurrences::{FoundColumns, sum_up};
 use crate::kernels::cuda::{CudaContext, GpuFloat};
 use crate::kernels::lookup::Lookup;
 
@@ -29,7 +29,7 @@ pub fn gradient_csr_ids_like_by_rows<T: GpuFloat>(
         find_places(gpu, places, ids, lookup)?;
         occurrences.find_groups(gpu, grad, places.as_slice(), n_rows, list)?;
         let (found, (marks, totals, number)) = occurrences.found_and_sums();
-        let Found { columns: taken, runs, entries, rows } = found;
+        let FoundColumns { columns: taken, runs, entries, rows } = found;
         if taken.is_empty() {
             return out.reset_on(gpu, [n_rows, n_cols]);
         }

@@ -1,12 +1,13 @@
 //! Scores of a generalised linear model: the product of a csr with a parameter, plus the
 //! interactions of a factorization machine if there are any.
 
-use super::super::program::Place;
-use super::{Beside, Loss, Sum, position};
+use super::operands::CommonOperands;
+use crate::model::on_gpu::plan_search::{Loss, Sum, position};
 use crate::model::on_gpu::rows::linear_rows::{
     self, LinearResults, LinearRows, MOST_SCORES, RowLoss,
 };
 use crate::model::on_gpu::rows::row_results::RowResults;
+use crate::model::on_gpu::workspace::Place;
 use nnz_arrays::device::cuda::CudaBuffer;
 use nnz_arrays::kernels::cuda::table::GpuOperand;
 use nnz_arrays::kernels::cuda::{CudaContext, GpuFloat};
@@ -68,7 +69,7 @@ impl Linear {
         rows: RowResults<'_, T>,
         factor_sums: Option<&mut CudaBuffer<f64>>,
         operand: impl Fn(Place) -> Option<GpuOperand<'w, T>>,
-        Beside { bias, labels, row_weights, kept }: Beside<'w, T>,
+        CommonOperands { bias, labels, row_weights, kept }: CommonOperands<'w, T>,
         context: &mut CudaContext,
     ) -> Option<()> {
         let weights = operand(self.weights)?.dense()?;

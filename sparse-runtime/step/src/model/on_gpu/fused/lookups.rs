@@ -1,9 +1,10 @@
 //! Scores of table rows that ids name, as in matrix factorization: found in the plan.
 
-use super::super::program::Place;
-use super::{Beside, Loss, Sum, applies, position};
+use super::operands::CommonOperands;
+use crate::model::on_gpu::plan_search::{Loss, Sum, applies, position};
 use crate::model::on_gpu::rows::lookup_rows::{self, Inner, LookupResults, LookupRows, NamedRows};
 use crate::model::on_gpu::rows::row_results::RowResults;
+use crate::model::on_gpu::workspace::Place;
 use nnz_arrays::formats::Shape;
 use nnz_arrays::kernels::cuda::table::{GpuArray, GpuOperand};
 use nnz_arrays::kernels::cuda::{CudaContext, GpuFloat, Labels, LossFunction};
@@ -76,7 +77,7 @@ impl Lookups {
         rows: RowResults<'_, T>,
         derivatives: &mut [GpuArray<T>],
         operand: impl Fn(Place) -> Option<GpuOperand<'w, T>>,
-        Beside { bias, labels, row_weights, .. }: Beside<'w, T>,
+        CommonOperands { bias, labels, row_weights, .. }: CommonOperands<'w, T>,
         context: &mut CudaContext,
     ) -> Option<()> {
         let Labels::Dense(labels) = labels else { return None };

@@ -4,19 +4,20 @@
 mod layers;
 mod linear;
 mod lookups;
+mod operands;
 
 use self::layers::Layers;
 use self::linear::Linear;
 use self::lookups::Lookups;
-use super::program::{Place, Planned, Wanted};
+use self::operands::CommonOperands;
+use super::plan_search::{Loss, Sum, computed_for, is_operand, is_output};
+use super::workspace::{Place, Wanted};
 use crate::model::on_gpu::rows::KeptRows;
 use crate::model::on_gpu::rows::row_results::RowResults;
-use nnz_arrays::device::cuda::{Cuda, CudaBuffer};
-use nnz_arrays::formats::DenseView;
+use nnz_arrays::device::cuda::CudaBuffer;
 use nnz_arrays::kernels::cuda::table::{GpuArray, GpuOperand};
-use nnz_arrays::kernels::cuda::{CudaContext, GpuFloat, Labels};
-use sparse_core::inspect::{Computed, Extent, Operand, PlanStep, PlanTable, PlanValue, Written};
-use sparse_core::operators::{Kind, Operator, find};
+use nnz_arrays::kernels::cuda::{CudaContext, GpuFloat};
+use sparse_core::inspect::{PlanStep, PlanTable};
 
 /// A batch as one launch: the loss of scores, and its derivatives.
 #[derive(Clone, Debug)]
@@ -32,12 +33,12 @@ pub(super) struct RowsLaunch {
     first_slot: usize,
     labels: Place,
     row_weights: Option<Place>,
-    rows: Rows,
+    rows: RowScores,
 }
 
-/// What becomes of the rows.
+/// How the scores of rows are computed.
 #[derive(Clone, Debug)]
-enum Rows {
+enum RowScores {
     /// Scores that are a sum of what a row reads of parameters, and a bias. What is kept are the
     /// scores, the loss, the derivatives by the scores, then other derivatives.
     Sum { bias: Option<Place>, terms: Terms },
@@ -52,15 +53,6 @@ enum Terms {
     Lookups(Lookups),
 }
 
-/// Operands of a launch that each kind of terms has.
-struct Beside<'w, T: GpuFloat> {
-    bias: Option<DenseView<'w, T, Cuda>>,
-    labels: Labels<'w, T>,
-    row_weights: Option<DenseView<'w, T, Cuda>>,
-    /// Of scores that are linear.
-    kept: KeptRows<'w, T>,
-}
-
 impl RowsLaunch {
     /// That of a plan whose model does not say `fuse = off`. `places` has the place of each value,
     /// and from `first_slot` on slots are free.
@@ -69,9 +61,9 @@ impl RowsLaunch {
             return None;
         }
         let loss = Loss::find(plan)?;
-        let (rows, values, kept) = Rows::sum(plan, places, &loss).or_else(|| {
+        let (rows, values, kept) = RowScores::sum(plan, places, &loss).or_else(|| {
             let found = Layers::find(plan, places, &loss)?;
-            Some((Rows::Layers(Box::new(found.layers)), found.values, found.kept))
+            Some((RowScores::Layers(Box::new(found.layers)), found.values, found.kept))
         })?;
         let declared =
             |value: usize| matches!(places[value], Place::Input(_)).then_some(places[value]);
@@ -99,7 +91,7 @@ impl RowsLaunch {
     /// The csr and the factors of interactions, and the position of the derivatives by the scores,
     /// which are those by the interactions.
     pub(super) fn interactions(&self) -> Option<(Place, Place, usize)> {
-        let Rows::Sum { terms: Terms::Linear(linear), .. } = &self.rows else { return None };
+        let RowScores::Sum { terms: Terms::Linear(linear), .. } = &self.rows else { return None };
         let [_, _, gradient, ..] = self.kept[..] else { return None };
         Some((linear.x, linear.factors?, gradient))
     }
@@ -108,7 +100,9 @@ impl RowsLaunch {
     /// scores: derivatives by these can be corrected.
     pub(super) fn corrected(&self) -> Option<Place> {
         match &self.rows {
-            Rows::Sum { terms: Terms::Linear(of), .. } if of.factors.is_none() => Some(of.weights),
+            RowScores::Sum { terms: Terms::Linear(of), .. } if of.factors.is_none() => {
+                Some(of.weights)
+            }
             _ => None,
         }
     }
@@ -116,22 +110,19 @@ impl RowsLaunch {
     /// The name of its kernel.
     pub(super) fn kernel(&self) -> &'static str {
         match self.rows {
-            Rows::Sum { terms: Terms::Linear(_), .. } => "linear_rows",
-            Rows::Sum { terms: Terms::Lookups(_), .. } => "lookup_rows",
-            Rows::Layers(_) => "layer_rows",
+            RowScores::Sum { terms: Terms::Linear(_), .. } => "linear_rows",
+            RowScores::Sum { terms: Terms::Lookups(_), .. } => "lookup_rows",
+            RowScores::Layers(_) => "layer_rows",
         }
     }
 
-    /// Notes what asks for the values that are kept: launches beside this one that read them.
-    pub(super) fn note_readers<T: GpuFloat>(
-        &mut self,
-        plan: &PlanTable<'_>,
-        launches: &[Planned<T>],
-    ) {
+    /// Notes what asks for the values that are kept: launches beside this one that read them, each
+    /// given by its value and what that is needed for.
+    pub(super) fn note_readers(&mut self, plan: &PlanTable<'_>, launches: &[(usize, Wanted)]) {
         for (of, kept_for) in self.kept.iter().zip(&mut self.kept_for) {
-            let others = launches.iter().filter(|planned| !self.values.contains(&planned.value));
-            for planned in others.filter(|other| is_operand(&plan.values[other.value], *of)) {
-                *kept_for = kept_for.and(planned.needed);
+            let others = launches.iter().filter(|(value, _)| !self.values.contains(value));
+            for (_, needed) in others.filter(|(value, _)| is_operand(&plan.values[*value], *of)) {
+                *kept_for = kept_for.and(*needed);
             }
             if is_output(&plan.values[*of]) {
                 *kept_for = kept_for.and(Wanted::OUTPUTS);
@@ -158,8 +149,8 @@ impl RowsLaunch {
         let labels = operand(self.labels)?.labels()?;
         let row_weights = dense(self.row_weights)?;
         let (bias, terms) = match &self.rows {
-            Rows::Sum { bias, terms } => (dense(*bias)?, terms),
-            Rows::Layers(of) => {
+            RowScores::Sum { bias, terms } => (dense(*bias)?, terms),
+            RowScores::Layers(of) => {
                 // What a gradient that need not be made reads, its update reads.
                 let wanted = wanted.and(Wanted::SUMS);
                 let is_wanted = |at: usize| self.kept_for[at].meets(wanted);
@@ -172,7 +163,7 @@ impl RowsLaunch {
             loss: loss.dense(),
             gradient: gradient.dense(),
         };
-        let beside = Beside { bias, labels, row_weights, kept };
+        let beside = CommonOperands { bias, labels, row_weights, kept };
         match terms {
             Terms::Linear(of) => {
                 // A gradient that is made has sums of its own.
@@ -184,7 +175,7 @@ impl RowsLaunch {
     }
 }
 
-impl Rows {
+impl RowScores {
     /// Scores that are a sum, in a model that is no more than that: with the values computed, and
     /// those of them that are kept.
     fn sum(
@@ -210,130 +201,6 @@ impl Rows {
             return None;
         }
         let bias = sum.bias.map(|bias| places[bias]);
-        Some((Rows::Sum { bias, terms }, values, kept))
-    }
-}
-
-/// The loss of a plan, by positions there.
-pub(super) struct Loss<'p> {
-    value: usize,
-    pub(super) score: usize,
-    pub(super) gradient: usize,
-    labels: usize,
-    pub(super) row_weights: Option<usize>,
-    operator: &'static Operator,
-    computed: Computed<'p>,
-}
-
-impl<'p> Loss<'p> {
-    pub(super) fn find(plan: &PlanTable<'p>) -> Option<Self> {
-        let [loss] = plan.losses else { return None };
-        let value = position(loss)?;
-        let computed = plan.values[value].computed?;
-        let operator = find(computed.operator)?;
-        let gradient = plan.values.iter().position(|value| {
-            value.computed.is_some_and(|how| {
-                find(how.operator).is_some_and(|of| of.kind == Kind::LossGradient(operator.name))
-                    && (how.operands, how.attributes) == (computed.operands, computed.attributes)
-            })
-        })?;
-        let row_weights = match computed.operands.get(2) {
-            Some(operand) => Some(position(operand)?),
-            None => None,
-        };
-        let [score, labels, ..] = computed.operands else { return None };
-        let (score, labels) = (position(score)?, position(labels)?);
-        Some(Loss { value, score, gradient, labels, row_weights, operator, computed })
-    }
-}
-
-/// What scores are the sum of, by positions in the plan.
-struct Sum {
-    /// What is neither a sum nor a parameter, each of the shape of the scores.
-    terms: Vec<usize>,
-    /// A parameter with one number, or with one for each column of the scores.
-    bias: Option<usize>,
-    /// Numbers in the source.
-    constant: f64,
-}
-
-impl Sum {
-    fn find(plan: &PlanTable<'_>, places: &[Place], score: usize) -> Option<Self> {
-        let mut sum = Sum { terms: Vec::new(), bias: None, constant: 0.0 };
-        let mut open = vec![score];
-        while let Some(at) = open.pop() {
-            let value = &plan.values[at];
-            if matches!(places[at], Place::Parameter(_)) {
-                if sum.bias.replace(at).is_some() || !is_added_to_rows(plan, at, score) {
-                    return None;
-                }
-                continue;
-            }
-            if value.shape != plan.values[score].shape {
-                return None;
-            }
-            let Some(added) = applies(value, "add") else {
-                sum.terms.push(at);
-                continue;
-            };
-            for operand in added.operands {
-                match operand {
-                    Operand::Number(number) => sum.constant += number,
-                    operand => open.push(position(operand)?),
-                }
-            }
-        }
-        Some(sum)
-    }
-}
-
-/// Whether a value has one number, or one for each column of the scores.
-fn is_added_to_rows(plan: &PlanTable<'_>, value: usize, score: usize) -> bool {
-    let columns = match plan.values[score].shape {
-        [_, columns] => *columns,
-        _ => Extent::Constant(1),
-    };
-    let one = |extent: &Extent<'_>| *extent == Extent::Constant(1);
-    match plan.values[value].shape {
-        [] => true,
-        [rows @ .., last] => rows.iter().all(one) && (one(last) || *last == columns),
-    }
-}
-
-/// Some values and all that are computed for them, in the order of the plan.
-pub(super) fn computed_for(plan: &PlanTable<'_>, values: &[usize]) -> Vec<usize> {
-    let mut needed = vec![false; plan.values.len()];
-    values.iter().for_each(|value| needed[*value] = true);
-    // Operands come first.
-    for at in (0..plan.values.len()).rev().filter(|at| plan.values[*at].computed.is_some()) {
-        if needed[at] {
-            plan.values[at].reads().for_each(|read| needed[read as usize] = true);
-        }
-    }
-    let is_computed = |at: &usize| needed[*at] && plan.values[*at].computed.is_some();
-    (0..plan.values.len()).filter(is_computed).collect()
-}
-
-pub(super) fn is_output(value: &PlanValue<'_>) -> bool {
-    matches!(value.written, Some(Written::Output(_)))
-}
-
-/// Whether a value is computed from another one, or from its shape.
-pub(super) fn is_operand(value: &PlanValue<'_>, of: usize) -> bool {
-    let operands = value.computed.map_or(&[][..], |how| how.operands);
-    operands.iter().any(|operand| match operand {
-        Operand::Value(position) | Operand::Shape(position) => *position as usize == of,
-        Operand::Number(_) | Operand::Named { .. } => false,
-    })
-}
-
-pub(super) fn applies<'a>(value: &PlanValue<'a>, operator: &str) -> Option<Computed<'a>> {
-    value.computed.filter(|how| how.operator == operator)
-}
-
-pub(super) fn position(operand: &Operand) -> Option<usize> {
-    match operand {
-        Operand::Value(position) => Some(*position as usize),
-        Operand::Shape(_) | Operand::Number(_) | Operand::Named { .. } => None,
+        Some((RowScores::Sum { bias, terms }, values, kept))
     }
 }

@@ -126,7 +126,7 @@ pub(crate) fn compute<T: GpuFloat, V: Factor<T>>(
         let factors = of.factors.map_or_else(CudaSlice::default, |factors| factors.values());
         let kind = Scores::of(k, of.factors.is_some());
         let types = [of.labels.class(), of.labels.id()];
-        let words = Words::new::<T, V>(id, groups, kind, types, loss);
+        let words = KernelWords::new::<T, V>(id, groups, kind, types, loss);
         let launch = Launch::new(gpu, gpu.kernel(&words.unit(), "linear_rows")?).csr(of.x);
         let launch = launch.reads(of.weights.values()).size(of.weights.shape().n_rows());
         let launch = launch.reads(factors).size(width).writes(factor_sums);
@@ -166,12 +166,12 @@ impl Scores {
 }
 
 /// The words of the kernel; the last two are about losses that are formulas.
-struct Words {
+struct KernelWords {
     loss: RowLoss,
     words: [(&'static str, Word); 11],
 }
 
-impl Words {
+impl KernelWords {
     fn new<T: GpuFloat, V: Factor<T>>(
         id: &'static str,
         groups: Groups,
@@ -190,7 +190,7 @@ impl Words {
         let factors = ("FACTORS", Word::Number(u64::from(scores == Scores::WithFactors)));
         let words =
             [real, value, id, lanes, steps, class, label_id, single, factors, of_loss, of_slope];
-        Words { loss, words }
+        KernelWords { loss, words }
     }
 
     fn unit(&self) -> Unit<'_> {
@@ -236,11 +236,18 @@ impl Words {
 pub(crate) fn with_units(loss: RowLoss, visit: &mut dyn FnMut(&Unit<'_>)) {
     let types = [ElementType::U32.name(); 2];
     visit(
-        &Words::new::<f32, f32>("u32", Groups::for_entries(32, 1), Scores::Single, types, loss)
-            .unit(),
+        &KernelWords::new::<f32, f32>(
+            "u32",
+            Groups::for_entries(32, 1),
+            Scores::Single,
+            types,
+            loss,
+        )
+        .unit(),
     );
     visit(
-        &Words::new::<f32, f32>("u32", Groups::for_columns(7), Scores::Several, types, loss).unit(),
+        &KernelWords::new::<f32, f32>("u32", Groups::for_columns(7), Scores::Several, types, loss)
+            .unit(),
     );
 }
 
@@ -250,8 +257,10 @@ pub(crate) fn for_each_unit(visit: &mut dyn FnMut(&Unit<'_>)) {
     let loss = RowLoss::CrossEntropy;
     with_units(loss, visit);
     let widest = Groups::for_columns(MOST_SCORES);
-    visit(&Words::new::<f64, Ones>("u64", widest, Scores::Several, ["i64", "u64"], loss).unit());
+    visit(
+        &KernelWords::new::<f64, Ones>("u64", widest, Scores::Several, ["i64", "u64"], loss).unit(),
+    );
     let types = [ElementType::U32.name(); 2];
     let groups = Groups::for_columns(16);
-    visit(&Words::new::<f32, f32>("u32", groups, Scores::WithFactors, types, loss).unit());
+    visit(&KernelWords::new::<f32, f32>("u32", groups, Scores::WithFactors, types, loss).unit());
 }

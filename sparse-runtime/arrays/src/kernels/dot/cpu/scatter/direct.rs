@@ -1,7 +1,7 @@
 //! All entries of a csr, each at the row of its column.
 
 use super::panels::{Elements, InPanels, in_panels};
-use super::{Place, Scatter};
+use super::{Scatter, Target};
 use crate::formats::ColumnId;
 use crate::kernels::entry_prefetch;
 use crate::kernels::value::ValueOf;
@@ -19,7 +19,7 @@ where
     T: Float,
     V: ValueOf<T>,
     I: ColumnId,
-    P: Place,
+    P: Target,
 {
     const IN_VECTORS: bool = Scatter::<T, V, I, P, NEVER_MINUS_ZERO>::IN_VECTORS;
 
@@ -37,7 +37,7 @@ where
                 {
                     let entries_ahead = entry_prefetch::distance(lhs, row);
                     let (ids, values) = (scatter.ids, lhs.values());
-                    let row = Row::<T, _, _, NEVER_MINUS_ZERO> {
+                    let row = RowTerms::<T, _, _, NEVER_MINUS_ZERO> {
                         sums,
                         x,
                         ids,
@@ -58,7 +58,7 @@ where
 
 /// The entries of a row, each of which adds value · x to the sums of its column: these are there,
 /// and so is what is asked for.
-struct Row<'a, T: Float, V, I, const NEVER_MINUS_ZERO: bool> {
+struct RowTerms<'a, T: Float, V, I, const NEVER_MINUS_ZERO: bool> {
     sums: *mut T::Accumulator,
     x: &'a [T::Accumulator],
     /// Of all rows.
@@ -71,7 +71,7 @@ struct Row<'a, T: Float, V, I, const NEVER_MINUS_ZERO: bool> {
 }
 
 impl<T, V, I, const NEVER_MINUS_ZERO: bool> InPanels<T::Accumulator>
-    for Row<'_, T, V, I, NEVER_MINUS_ZERO>
+    for RowTerms<'_, T, V, I, NEVER_MINUS_ZERO>
 where
     T: Float,
     V: ValueOf<T>,
@@ -116,7 +116,7 @@ where
     T: Float,
     V: ValueOf<T>,
     I: ColumnId,
-    P: Place,
+    P: Target,
 {
     /// The entries of a row in two runs, with how far ahead of each memory is asked for, which is
     /// that of an entry as well: the first run asks for entries of the same row, the second for
@@ -187,7 +187,7 @@ where
     T: Float,
     V: ValueOf<T>,
     I: ColumnId,
-    P: Place,
+    P: Target,
 {
     const IN_VECTORS: bool = Scatter::<T, V, I, P, NEVER_MINUS_ZERO>::IN_VECTORS;
 
@@ -211,7 +211,7 @@ where
     T: Float,
     V: ValueOf<T>,
     I: ColumnId,
-    P: Place,
+    P: Target,
 {
     #[inline(always)]
     fn term(&self, value: V, x: T) -> T::Accumulator {

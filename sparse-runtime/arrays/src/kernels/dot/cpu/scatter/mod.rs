@@ -1,13 +1,13 @@
 //! Products whose result is written where columns name: each entry of a csr adds to the place of
 //! its column.
 
+mod column_share;
 mod direct;
 mod panels;
-mod part;
 mod queue;
 
+use self::column_share::ColumnShare;
 use self::direct::{Direct, Single};
-use self::part::Part;
 use self::queue::Queue;
 use super::gather::{add_scaled_wide, entries};
 use super::gemm::Matrix;
@@ -22,7 +22,7 @@ use sparse_core::element::{Factor, Float, Stored};
 use std::ops::Range;
 
 /// Which row of the result belongs to a column. Places ascend with columns.
-pub(super) trait Place: Copy + Sync {
+pub(super) trait Target: Copy + Sync {
     /// Whether that is always the column itself.
     const IS_COLUMN: bool;
 
@@ -33,7 +33,7 @@ pub(super) trait Place: Copy + Sync {
 #[derive(Clone, Copy)]
 pub(super) struct Columns;
 
-impl Place for Columns {
+impl Target for Columns {
     const IS_COLUMN: bool = true;
 
     #[inline(always)]
@@ -43,7 +43,7 @@ impl Place for Columns {
 }
 
 /// Only those of a set have one.
-impl Place for &IndexSet {
+impl Target for &IndexSet {
     const IS_COLUMN: bool = false;
 
     #[inline(always)]
@@ -63,7 +63,7 @@ pub(super) unsafe fn dense<T: Float, V: ValueOf<T>>(
     lhs: CsrView<'_, V>,
     rhs: Matrix<'_, T>,
     parallel: Parallel,
-    place: impl Place,
+    place: impl Target,
 ) {
     split_columns(
         parts(lhs, rhs.n_cols, parallel),
@@ -105,7 +105,7 @@ pub(super) unsafe fn some_columns<T, V, P, const NEVER_MINUS_ZERO: bool>(
 ) where
     T: Float,
     V: ValueOf<T>,
-    P: Place,
+    P: Target,
 {
     let (n_cols, is_all) = (rhs.n_cols, columns == (0..lhs.n_cols()));
     // Where they lie by themselves no other entries are read.
@@ -128,7 +128,7 @@ pub(super) unsafe fn some_columns<T, V, P, const NEVER_MINUS_ZERO: bool>(
                 narrow(Single(scatter));
             } else if !is_all {
                 // What of several threads each has is asked for in turns with adding.
-                widest(Part(scatter));
+                widest(ColumnShare(scatter));
             } else {
                 widest(Direct(scatter));
             }
@@ -158,7 +158,7 @@ where
     T: Float,
     V: ValueOf<T>,
     I: ColumnId,
-    P: Place,
+    P: Target,
 {
     /// Of the loops below, as [`Loop::IN_VECTORS`](nnz_device::simd::Loop::IN_VECTORS).
     const IN_VECTORS: bool = is_u32::<I>() && is_accumulator::<T>();
@@ -261,7 +261,7 @@ mod tests {
         n_places: usize,
         lhs: CsrView<'_, V>,
         rhs: Matrix<'_, T>,
-        place: impl Place,
+        place: impl Target,
     ) -> Vec<f64> {
         let width = rhs.n_cols;
         let mut out = vec![T::zero().widen(); n_places * width];
@@ -302,7 +302,7 @@ mod tests {
         rhs: Matrix<'_, T>,
         cuts: &[usize],
         n_places: usize,
-        place: impl Place,
+        place: impl Target,
     ) {
         let width = rhs.n_cols;
         let mut out = vec![T::zero().widen(); n_places * width];

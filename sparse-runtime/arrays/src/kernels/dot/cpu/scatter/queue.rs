@@ -1,7 +1,7 @@
 //! Entries at rows whose places are found first, which takes longer than to add.
 
 use super::panels::{Elements, InPanels, in_panels};
-use super::{Place, Scatter};
+use super::{Scatter, Target};
 use crate::formats::ColumnId;
 use crate::kernels::value::ValueOf;
 use nnz_device::prefetch::{LINE, begin_lines};
@@ -39,7 +39,7 @@ where
     T: Float,
     V: ValueOf<T>,
     I: ColumnId,
-    P: Place,
+    P: Target,
 {
     const IN_VECTORS: bool = Scatter::<T, V, I, P, NEVER_MINUS_ZERO>::IN_VECTORS;
 

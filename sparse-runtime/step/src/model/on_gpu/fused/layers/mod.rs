@@ -7,13 +7,13 @@
 
 mod rows;
 
-use self::rows::Rows;
-use super::super::program::Place;
-use super::{Loss, computed_for, is_operand, is_output};
+use self::rows::{ArrayPlaces, RowValues};
+use crate::model::on_gpu::plan_search::{Loss, computed_for, is_operand, is_output};
 use crate::model::on_gpu::rows::layer_rows::{
     self, Gradient, LayerOperands, LayerResults, LayerRows, Names,
 };
 use crate::model::on_gpu::rows::linear_rows::RowLoss;
+use crate::model::on_gpu::workspace::Place;
 use nnz_arrays::device::cuda::Cuda;
 use nnz_arrays::formats::{DenseView, IdsView, Shape};
 use nnz_arrays::kernels::cuda::table::{GpuArray, GpuOperand};
@@ -25,7 +25,7 @@ use sparse_core::ir::Attributes;
 #[derive(Clone, Debug)]
 pub(super) struct Layers {
     kernel: LayerRows,
-    places: Places,
+    places: ArrayPlaces,
     /// The ranks of the rows that are kept.
     ranks: Vec<usize>,
     /// The shapes of the gradients of dense parameters.
@@ -33,7 +33,7 @@ pub(super) struct Layers {
 }
 
 /// The launch, with the positions of what it computes.
-pub(super) struct Found {
+pub(super) struct FoundLayers {
     pub(super) layers: Layers,
     /// All of them, in the order of the plan.
     pub(super) values: Vec<usize>,
@@ -41,18 +41,12 @@ pub(super) struct Found {
     pub(super) kept: Vec<usize>,
 }
 
-/// Where the arrays are, of each kind in the order of the chain.
-#[derive(Clone, Debug, Default)]
-struct Places {
-    matrices: Vec<Place>,
-    tables: Vec<Place>,
-    csrs: Vec<Place>,
-    ids: Vec<Place>,
-    inputs: Vec<Place>,
-}
-
 impl Layers {
-    pub(super) fn find(plan: &PlanTable<'_>, places: &[Place], loss: &Loss<'_>) -> Option<Found> {
+    pub(super) fn find(
+        plan: &PlanTable<'_>,
+        places: &[Place],
+        loss: &Loss<'_>,
+    ) -> Option<FoundLayers> {
         let of_loss = RowLoss::new(loss.operator, &Attributes::from(loss.computed.attributes))?;
         let mut gradients: Vec<usize> = Vec::new();
         for gradient in plan.values.iter().filter_map(|value| value.gradient) {
@@ -61,7 +55,7 @@ impl Layers {
             }
         }
         let wanted = [&[loss.value, loss.gradient], &gradients[..]].concat();
-        let mut rows = Rows::new(plan, places, batch(plan, loss.score)?);
+        let mut rows = RowValues::new(plan, places, batch(plan, loss.score)?);
         for at in computed_for(plan, &wanted) {
             // Of what has another form nothing is computed here.
             let _ = rows.add(at, loss);
@@ -103,7 +97,7 @@ impl Layers {
         };
         let summed = summed.into_iter().map(|(gradient, _)| gradient);
         let kept = std::iter::once(loss.value).chain(kept).chain(summed).collect();
-        Some(Found { layers, values, kept })
+        Some(FoundLayers { layers, values, kept })
     }
 
     /// Computes a batch; of the rows that are kept those that are wanted.

@@ -1,35 +1,46 @@
 //! The known computation of a row of each value.
 
-use super::super::super::program::Place;
-use super::super::{Loss, applies, is_operand, is_output, position};
-use super::Places;
-use crate::model::on_gpu::rows::layer_rows::{Chain, Element, Matrix, Named, Row, Step, Sum};
+use crate::model::on_gpu::plan_search::{Loss, applies, is_operand, is_output, position};
+use crate::model::on_gpu::rows::layer_rows::{
+    Chain, ChainStep, Element, Matrix, Named, RowSpan, Sum,
+};
+use crate::model::on_gpu::workspace::Place;
 use nnz_arrays::kernels::cuda::ScalarFunction;
 use sparse_core::inspect::{Computed, Extent, Operand, PlanTable};
 use sparse_core::ir::Attributes;
 use sparse_core::operators::{Operator, find};
 use sparse_core::storage::{ElementType, Storage};
 
+/// Where the arrays are, of each kind in the order of the chain.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ArrayPlaces {
+    pub(super) matrices: Vec<Place>,
+    pub(super) tables: Vec<Place>,
+    pub(super) csrs: Vec<Place>,
+    pub(super) ids: Vec<Place>,
+    pub(super) inputs: Vec<Place>,
+}
+
 /// The values that are rows, as far as they were found.
-pub(super) struct Rows<'p> {
+pub(super) struct RowValues<'p> {
     plan: &'p PlanTable<'p>,
     places: &'p [Place],
     /// The extent that batches have.
     batch: Extent<'p>,
     /// For each value of the plan its row.
-    pub(super) found: Vec<Option<Row>>,
+    pub(super) found: Vec<Option<RowSpan>>,
     /// How they are computed.
     pub(super) chain: Chain,
     /// What the chain reads.
-    pub(super) arrays: Places,
+    pub(super) arrays: ArrayPlaces,
 }
 
-impl<'p> Rows<'p> {
+impl<'p> RowValues<'p> {
     /// None yet.
     pub(super) fn new(plan: &'p PlanTable<'p>, places: &'p [Place], batch: Extent<'p>) -> Self {
         let found = vec![None; plan.values.len()];
-        let (chain, arrays) = (Chain::default(), Places::default());
-        Rows { plan, places, batch, found, chain, arrays }
+        let (chain, arrays) = (Chain::default(), ArrayPlaces::default());
+        RowValues { plan, places, batch, found, chain, arrays }
     }
 
     /// The elements of a row of a dense value, where the source has their number.
@@ -121,23 +132,23 @@ impl<'p> Rows<'p> {
     }
 
     /// A row of a value: one that was found, or one of the batch.
-    fn row(&mut self, at: usize) -> Option<Row> {
+    fn row(&mut self, at: usize) -> Option<RowSpan> {
         if self.found[at].is_none() && self.is_input(at) {
             let columns = self.columns(at)?;
             let (input, _) = number_of(&mut self.arrays.inputs, self.places[at]);
             self.chain.inputs.push(columns);
             let to = self.make(columns);
-            self.chain.steps.push(Step::Load { input, to });
+            self.chain.steps.push(ChainStep::Load { input, to });
             self.found[at] = Some(to);
         }
         self.found[at]
     }
 
     /// Room for a row.
-    fn make(&mut self, columns: usize) -> Row {
+    fn make(&mut self, columns: usize) -> RowSpan {
         let at = self.chain.width;
         self.chain.width += columns;
-        Row { at, columns }
+        RowSpan { at, columns }
     }
 
     /// Finds the row of a value, unless it has another form.
@@ -146,7 +157,7 @@ impl<'p> Rows<'p> {
         if at == loss.gradient {
             let scores = self.row(loss.score).filter(|scores| scores.columns == columns)?;
             let to = self.make(columns);
-            self.chain.steps.push(Step::Loss { scores, to });
+            self.chain.steps.push(ChainStep::Loss { scores, to });
             self.found[at] = Some(to);
             return Some(());
         }
@@ -166,7 +177,7 @@ impl<'p> Rows<'p> {
         how: Computed<'_>,
         function: ScalarFunction,
         columns: usize,
-    ) -> Option<Row> {
+    ) -> Option<RowSpan> {
         // Its attributes are in the text.
         function.function("f")?;
         let mut operands = Vec::with_capacity(how.operands.len());
@@ -190,7 +201,7 @@ impl<'p> Rows<'p> {
         };
         operands.iter().all(fits).then_some(())?;
         let to = self.make(columns);
-        self.chain.steps.push(Step::ElementWise { function, operands, to });
+        self.chain.steps.push(ChainStep::ElementWise { function, operands, to });
         Some(to)
     }
 
@@ -201,7 +212,7 @@ impl<'p> Rows<'p> {
         operator: &'static Operator,
         attributes: &Attributes,
         columns: usize,
-    ) -> Option<Row> {
+    ) -> Option<RowSpan> {
         let flag = |name| attributes.flag(name);
         let over_columns = || operator.integer(attributes, "axis") != Some(0);
         let first = position(how.operands.first()?)?;
@@ -252,11 +263,11 @@ impl<'p> Rows<'p> {
                 let (first, second) = (self.row(first)?, self.row(second)?);
                 let to = self.make(columns);
                 let (left, right) = (
-                    Row { columns: first.columns, ..to },
-                    Row { at: to.at + first.columns, columns: second.columns },
+                    RowSpan { columns: first.columns, ..to },
+                    RowSpan { at: to.at + first.columns, columns: second.columns },
                 );
-                self.chain.steps.push(Step::Copy { of: first, first: 0, to: left });
-                self.chain.steps.push(Step::Copy { of: second, first: 0, to: right });
+                self.chain.steps.push(ChainStep::Copy { of: first, first: 0, to: left });
+                self.chain.steps.push(ChainStep::Copy { of: second, first: 0, to: right });
                 Some(to)
             }
             ("slice_like", Some(_)) => {
@@ -264,10 +275,10 @@ impl<'p> Rows<'p> {
                 match of.columns - columns {
                     before if before > 0 && flag("from_end") => {
                         let to = self.make(columns);
-                        self.chain.steps.push(Step::Copy { of, first: before, to });
+                        self.chain.steps.push(ChainStep::Copy { of, first: before, to });
                         Some(to)
                     }
-                    _ => Some(Row { columns, ..of }),
+                    _ => Some(RowSpan { columns, ..of }),
                 }
             }
             ("reduce_to", Some(_)) => match self.row(first)? {
@@ -285,47 +296,47 @@ impl<'p> Rows<'p> {
                 let of = self.row(first).filter(|of| of.columns == 1)?;
                 let factor = if flag("mean") { 1.0 / columns as f64 } else { 1.0 };
                 let to = self.make(columns);
-                self.chain.steps.push(Step::Repeat { of, factor, to });
+                self.chain.steps.push(ChainStep::Repeat { of, factor, to });
                 Some(to)
             }
             ("softmax", None) if over_columns() && self.rank(at) == 2 => {
                 let of = self.row(first)?;
                 let to = self.make(columns);
-                self.chain.steps.push(Step::Softmax { of, to });
+                self.chain.steps.push(ChainStep::Softmax { of, to });
                 Some(to)
             }
             _ => None,
         }
     }
 
-    fn named(&mut self, named: Named, table: usize, columns: usize) -> Option<Row> {
+    fn named(&mut self, named: Named, table: usize, columns: usize) -> Option<RowSpan> {
         let table = self.table(table, columns)?;
         let to = self.make(columns);
-        self.chain.steps.push(Step::Named { named, table, to });
+        self.chain.steps.push(ChainStep::Named { named, table, to });
         Some(to)
     }
 
     fn product(
         &mut self,
-        x: Row,
+        x: RowSpan,
         w: usize,
         transposed: bool,
         bias: Option<usize>,
         columns: usize,
-    ) -> Option<Row> {
+    ) -> Option<RowSpan> {
         let matrix = self.matrix(w)?;
         let bias = match bias {
             Some(bias) => Some(self.matrix(bias)?),
             None => None,
         };
         let to = self.make(columns);
-        self.chain.steps.push(Step::Product { x, matrix, transposed, bias, to });
+        self.chain.steps.push(ChainStep::Product { x, matrix, transposed, bias, to });
         Some(to)
     }
 
-    fn total(&mut self, of: Row, count: usize) -> Row {
+    fn total(&mut self, of: RowSpan, count: usize) -> RowSpan {
         let to = self.make(1);
-        self.chain.steps.push(Step::Total { of, count, to });
+        self.chain.steps.push(ChainStep::Total { of, count, to });
         to
     }
 

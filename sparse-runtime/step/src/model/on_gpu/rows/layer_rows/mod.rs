@@ -45,7 +45,7 @@ const IDS: [&str; 8] = ["ID_0", "ID_1", "ID_2", "ID_3", "ID_4", "ID_5", "ID_6", 
 
 /// A row of a value, among the numbers that are kept of a row of the batch.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Row {
+pub(crate) struct RowSpan {
     /// The place of the first.
     pub(crate) at: usize,
     pub(crate) columns: usize,
@@ -87,7 +87,7 @@ pub(crate) enum Named {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Element {
     /// A row, or one of one element that repeats.
-    Row(Row),
+    Row(RowSpan),
     /// A dense parameter, one element or as many as the row has.
     Matrix(usize),
     Number(f64),
@@ -95,73 +95,73 @@ pub(crate) enum Element {
 
 /// How a row of a value is computed. Arrays are named by their number among those of their kind.
 #[derive(Clone, Debug)]
-pub(crate) enum Step {
+pub(crate) enum ChainStep {
     /// A row of the batch.
     Load {
         input: usize,
-        to: Row,
+        to: RowSpan,
     },
     /// Rows of a table.
     Named {
         named: Named,
         table: usize,
-        to: Row,
+        to: RowSpan,
     },
     /// With a dense parameter, which may be read transposed, and another one that is added.
     Product {
-        x: Row,
+        x: RowSpan,
         matrix: usize,
         transposed: bool,
         bias: Option<usize>,
-        to: Row,
+        to: RowSpan,
     },
     /// A function of elements.
     ElementWise {
         function: ScalarFunction,
         operands: Vec<Element>,
-        to: Row,
+        to: RowSpan,
     },
     /// A part of a row, from element `first` on.
     Copy {
-        of: Row,
+        of: RowSpan,
         first: usize,
-        to: Row,
+        to: RowSpan,
     },
     /// The sum over `count`.
     Total {
-        of: Row,
+        of: RowSpan,
         count: usize,
-        to: Row,
+        to: RowSpan,
     },
     /// One element in every place, times a factor.
     Repeat {
-        of: Row,
+        of: RowSpan,
         factor: f64,
-        to: Row,
+        to: RowSpan,
     },
     Softmax {
-        of: Row,
-        to: Row,
+        of: RowSpan,
+        to: RowSpan,
     },
     /// The derivatives by the scores, and the loss.
     Loss {
-        scores: Row,
-        to: Row,
+        scores: RowSpan,
+        to: RowSpan,
     },
 }
 
-impl Step {
-    fn to(&self) -> Row {
+impl ChainStep {
+    fn to(&self) -> RowSpan {
         match *self {
-            Step::Load { to, .. }
-            | Step::Named { to, .. }
-            | Step::Product { to, .. }
-            | Step::ElementWise { to, .. }
-            | Step::Copy { to, .. }
-            | Step::Total { to, .. }
-            | Step::Repeat { to, .. }
-            | Step::Softmax { to, .. }
-            | Step::Loss { to, .. } => to,
+            ChainStep::Load { to, .. }
+            | ChainStep::Named { to, .. }
+            | ChainStep::Product { to, .. }
+            | ChainStep::ElementWise { to, .. }
+            | ChainStep::Copy { to, .. }
+            | ChainStep::Total { to, .. }
+            | ChainStep::Repeat { to, .. }
+            | ChainStep::Softmax { to, .. }
+            | ChainStep::Loss { to, .. } => to,
         }
     }
 }
@@ -170,11 +170,11 @@ impl Step {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Sum {
     /// The products of all elements of two rows.
-    Outer(Row, Row),
+    Outer(RowSpan, RowSpan),
     /// A row.
-    Row(Row),
+    Row(RowSpan),
     /// The sum of a row.
-    Total(Row),
+    Total(RowSpan),
 }
 
 /// The gradient of a dense parameter.
@@ -194,9 +194,9 @@ pub(crate) struct Chain {
     pub(crate) n_ids: usize,
     /// How many elements a row of each input has.
     pub(crate) inputs: Vec<usize>,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<ChainStep>,
     /// Rows that others may read.
-    pub(crate) kept: Vec<Row>,
+    pub(crate) kept: Vec<RowSpan>,
     pub(crate) gradients: Vec<Gradient>,
     /// How many numbers are kept of a row.
     pub(crate) width: usize,
@@ -416,8 +416,8 @@ impl<T: GpuFloat> LayerOperands<'_, T> {
             }
             Named::Ids { ids, .. } => self.ids[ids].len() == n_rows,
         };
-        let named = |step: &Step| match *step {
-            Step::Named { named, table, .. } => names(named, table),
+        let named = |step: &ChainStep| match *step {
+            ChainStep::Named { named, table, .. } => names(named, table),
             _ => true,
         };
         sizes.all(|fits| fits)

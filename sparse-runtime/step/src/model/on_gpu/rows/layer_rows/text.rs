@@ -1,6 +1,6 @@
 //! The statements of a kernel through dense layers, made of what becomes of a row.
 
-use super::{Chain, Element, Matrix, Named, Row, Step, Sum};
+use super::{Chain, ChainStep, Element, Matrix, Named, RowSpan, Sum};
 use nnz_arrays::kernels::cuda::lanes;
 use std::fmt::Write as _;
 
@@ -109,7 +109,7 @@ struct Writer<'a> {
     n_functions: usize,
     row: String,
     /// What other lanes have not seen yet.
-    unseen: Vec<Row>,
+    unseen: Vec<RowSpan>,
 }
 
 impl Writer<'_> {
@@ -119,25 +119,25 @@ impl Writer<'_> {
     }
 
     /// Before all of a row is read by each lane.
-    fn see(&mut self, row: Row) {
-        let meets = |of: &Row| of.at < row.at + row.columns && row.at < of.at + of.columns;
+    fn see(&mut self, row: RowSpan) {
+        let meets = |of: &RowSpan| of.at < row.at + row.columns && row.at < of.at + of.columns;
         if self.unseen.iter().any(meets) {
             self.unseen.clear();
             self.push(format_args!("together();"));
         }
     }
 
-    fn step(&mut self, step: &Step) -> Option<()> {
+    fn step(&mut self, step: &ChainStep) -> Option<()> {
         match *step {
-            Step::Load { input, to } => {
+            ChainStep::Load { input, to } => {
                 let from = array("const REAL", self.chain.place_of_input(input));
-                let Row { at, columns } = to;
+                let RowSpan { at, columns } = to;
                 self.push(format_args!(
                     "copy_row<{columns}>({from} + row * {columns}, own + {at});"
                 ));
             }
-            Step::Named { ref named, table, to } => self.named(named, table, to),
-            Step::Product { x, matrix, transposed, bias, to } => {
+            ChainStep::Named { ref named, table, to } => self.named(named, table, to),
+            ChainStep::Product { x, matrix, transposed, bias, to } => {
                 let of = &self.chain.matrices[matrix];
                 let [row_step, column_step] = match (of.is_flat(), transposed) {
                     (true, _) => [1, 1],
@@ -161,7 +161,7 @@ impl Writer<'_> {
                     x.at, to.at
                 ));
             }
-            Step::ElementWise { ref function, ref operands, to } => {
+            ChainStep::ElementWise { ref function, ref operands, to } => {
                 let name = format!("f{}", self.n_functions);
                 self.n_functions += 1;
                 let _ = write!(self.functions, "{} ", function.function(&name)?);
@@ -174,28 +174,28 @@ impl Writer<'_> {
                     given.join(", ")
                 ));
             }
-            Step::Copy { of, first, to } => {
+            ChainStep::Copy { of, first, to } => {
                 self.see(of);
-                let (from, Row { at, columns }) = (of.at + first, to);
+                let (from, RowSpan { at, columns }) = (of.at + first, to);
                 self.push(format_args!("copy_row<{columns}>(own + {from}, own + {at});"));
             }
-            Step::Total { of, count, to } => {
-                let (Row { at, columns }, to) = (of, to.at);
+            ChainStep::Total { of, count, to } => {
+                let (RowSpan { at, columns }, to) = (of, to.at);
                 self.push(format_args!("total<{columns}>(own + {at}, REAL({count}), own + {to});"));
             }
-            Step::Repeat { of, factor, to } => {
+            ChainStep::Repeat { of, factor, to } => {
                 self.see(of);
-                let (from, Row { at, columns }) = (of.at, to);
+                let (from, RowSpan { at, columns }) = (of.at, to);
                 self.push(format_args!(
                     "repeat<{columns}>(own + {from}, REAL({factor:?}), own + {at});"
                 ));
             }
-            Step::Softmax { of, to } => {
-                let (Row { at, columns }, to) = (of, to.at);
+            ChainStep::Softmax { of, to } => {
+                let (RowSpan { at, columns }, to) = (of, to.at);
                 self.push(format_args!("softmax_row<{columns}>(own + {at}, own + {to});"));
             }
-            Step::Loss { scores, to } => {
-                let (Row { at, columns }, to) = (scores, to.at);
+            ChainStep::Loss { scores, to } => {
+                let (RowSpan { at, columns }, to) = (scores, to.at);
                 self.push(format_args!(
                     "loss += lose<{columns}>(own + {at}, labels, attributes, row, share, own + {to});"
                 ));
@@ -205,8 +205,8 @@ impl Writer<'_> {
         Some(())
     }
 
-    fn named(&mut self, named: &Named, table: usize, to: Row) {
-        let (place, Row { at, columns }) = (self.chain.place_of_table(table), to);
+    fn named(&mut self, named: &Named, table: usize, to: RowSpan) {
+        let (place, RowSpan { at, columns }) = (self.chain.place_of_table(table), to);
         let rows = array("const REAL", place);
         match *named {
             Named::Columns { csr, mean, weighted } => {
@@ -256,23 +256,23 @@ mod tests {
     use super::super::Gradient;
     use super::*;
 
-    fn row(at: usize, columns: usize) -> Row {
-        Row { at, columns }
+    fn row(at: usize, columns: usize) -> RowSpan {
+        RowSpan { at, columns }
     }
 
     #[test]
     fn lanes_wait_where_they_read_what_others_wrote_and_nowhere_else() {
         let product =
-            |x, matrix, to| Step::Product { x, matrix, transposed: false, bias: None, to };
+            |x, matrix, to| ChainStep::Product { x, matrix, transposed: false, bias: None, to };
         let chain = Chain {
             matrices: vec![Matrix { rows: 4, columns: 6 }, Matrix { rows: 6, columns: 1 }],
             inputs: vec![4],
             steps: vec![
-                Step::Load { input: 0, to: row(0, 4) },
+                ChainStep::Load { input: 0, to: row(0, 4) },
                 product(row(0, 4), 0, row(4, 6)),
                 // Each lane reads what it has written.
                 product(row(4, 6), 1, row(10, 1)),
-                Step::Repeat { of: row(10, 1), factor: 0.5, to: row(11, 6) },
+                ChainStep::Repeat { of: row(10, 1), factor: 0.5, to: row(11, 6) },
             ],
             kept: vec![row(11, 6)],
             gradients: vec![Gradient { size: 24, sums: vec![Sum::Outer(row(0, 4), row(11, 6))] }],

@@ -1,6 +1,6 @@
 //! What is compiled where there is no GPU, to see that it compiles.
 
-use super::{Chain, Element, Gradient, LayerRows, Matrix, Named, Row, Step, Sum};
+use super::{Chain, ChainStep, Element, Gradient, LayerRows, Matrix, Named, RowSpan, Sum};
 use crate::model::on_gpu::rows::linear_rows::RowLoss;
 use nnz_arrays::device::cuda::Unit;
 use nnz_arrays::kernels::cuda::ScalarFunction;
@@ -13,47 +13,53 @@ pub(crate) fn with_unit(loss: RowLoss, real: ElementType, visit: &mut dyn FnMut(
     let relu = find("relu").and_then(|of| ScalarFunction::new(of, &Attributes::default()));
     let add = find("add").and_then(|of| ScalarFunction::new(of, &Attributes::default()));
     let (Some(relu), Some(add)) = (relu, add) else { return };
-    let row = |at, columns| Row { at, columns };
-    let named = |named, table, to| Step::Named { named, table, to };
+    let row = |at, columns| RowSpan { at, columns };
+    let named = |named, table, to| ChainStep::Named { named, table, to };
     let bags = Named::Columns { csr: 0, mean: true, weighted: true };
     let product = Named::Columns { csr: 1, mean: false, weighted: true };
     let ids = Named::Ids { ids: 0, clip: false, wrap: true };
     let steps = vec![
-        Step::Load { input: 0, to: row(0, 3) },
+        ChainStep::Load { input: 0, to: row(0, 3) },
         named(bags, 0, row(3, 8)),
         named(product, 1, row(11, 1)),
         named(ids, 0, row(12, 8)),
-        Step::Copy { of: row(3, 8), first: 0, to: row(20, 8) },
-        Step::Copy { of: row(12, 8), first: 0, to: row(28, 8) },
-        Step::Product {
+        ChainStep::Copy { of: row(3, 8), first: 0, to: row(20, 8) },
+        ChainStep::Copy { of: row(12, 8), first: 0, to: row(28, 8) },
+        ChainStep::Product {
             x: row(20, 16),
             matrix: 0,
             transposed: false,
             bias: Some(1),
             to: row(36, 33),
         },
-        Step::ElementWise {
+        ChainStep::ElementWise {
             function: relu,
             operands: vec![Element::Row(row(36, 33))],
             to: row(69, 33),
         },
-        Step::Product { x: row(69, 33), matrix: 1, transposed: false, bias: None, to: row(102, 1) },
-        Step::Total { of: row(0, 3), count: 3, to: row(103, 1) },
-        Step::ElementWise {
+        ChainStep::Product {
+            x: row(69, 33),
+            matrix: 1,
+            transposed: false,
+            bias: None,
+            to: row(102, 1),
+        },
+        ChainStep::Total { of: row(0, 3), count: 3, to: row(103, 1) },
+        ChainStep::ElementWise {
             function: add,
             operands: vec![Element::Row(row(102, 1)), Element::Row(row(103, 1))],
             to: row(104, 1),
         },
-        Step::Loss { scores: row(104, 1), to: row(105, 1) },
-        Step::Repeat { of: row(105, 1), factor: 0.5, to: row(106, 33) },
-        Step::Product {
+        ChainStep::Loss { scores: row(104, 1), to: row(105, 1) },
+        ChainStep::Repeat { of: row(105, 1), factor: 0.5, to: row(106, 33) },
+        ChainStep::Product {
             x: row(106, 33),
             matrix: 0,
             transposed: true,
             bias: None,
             to: row(139, 16),
         },
-        Step::Softmax { of: row(139, 16), to: row(155, 16) },
+        ChainStep::Softmax { of: row(139, 16), to: row(155, 16) },
     ];
     let chain = Chain {
         matrices: vec![Matrix { rows: 16, columns: 33 }, Matrix { rows: 1, columns: 33 }],

@@ -1,0 +1,42 @@
+//! The inputs and the output of a run of training.
+
+use super::arguments::Arguments;
+use super::clipping::Clipping;
+use nnz::data::{AnyDataset, IdMap};
+use std::cell::RefCell;
+use std::io::{self, Write as _};
+
+/// The data, settings and output of a run.
+#[derive(Clone, Copy)]
+pub(crate) struct Run<'a> {
+    pub(crate) arguments: &'a Arguments,
+    pub(crate) train: &'a AnyDataset,
+    pub(crate) test: Option<&'a AnyDataset>,
+    /// What predictions are cut to.
+    pub(crate) clipping: &'a Clipping<'a>,
+    /// For the model's file.
+    pub(crate) notes: &'a [(&'static str, String)],
+    /// What the numbers of users and items stand for.
+    pub(crate) ids: Option<&'a (IdMap, IdMap)>,
+    pub(crate) output: &'a Output,
+}
+
+/// Lines on the standard output. Where they cannot be written, training goes on: the model is not
+/// lost with them.
+#[derive(Debug, Default)]
+pub(crate) struct Output(RefCell<Option<io::Error>>);
+
+impl Output {
+    /// Writes a line, unless an earlier one failed.
+    pub(crate) fn line(&self, line: &str) {
+        let mut failed = self.0.borrow_mut();
+        if failed.is_none() {
+            *failed = writeln!(io::stdout(), "{line}").err();
+        }
+    }
+
+    /// The first error.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        self.0.into_inner().map_or(Ok(()), Err)
+    }
+}
