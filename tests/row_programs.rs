@@ -137,6 +137,18 @@ twins! {
         output score;
     }
 
+    /// With a number that depends on the batch.
+    Counted, CountedUnfused {
+        dtype = f64;
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param t: row_sparse[d, 3] = Normal { mean: 0.0, std: 0.3 };
+        param a: dense[3, 1] = Normal { mean: 0.0, std: 0.3 };
+        let score = dot(tanh(dot(x, t)), a) / n as f64;
+        loss squared_error(score, y);
+        output score;
+    }
+
     /// Fields of ids through a layer, beside dense numbers.
     Fields, FieldsUnfused {
         dtype = f64;
@@ -334,6 +346,24 @@ fn rows_catch_up_on_idle_steps() {
         all_agree(&rule);
         all_agree(&Sgd { momentum: 0.0, ..rule });
     }
+}
+
+/// A sample that is a batch of its own has another `n`.
+#[test]
+fn numbers_of_the_batch_are_not_those_of_a_sample() {
+    const { assert!(!Counted::TRAINS_ROWS && Tasks::TRAINS_ROWS) };
+    let (x, y) = (csr(D, 0, |value| value), values(1, 0));
+    let mut a = Counted::new(dims! { d: D }, Seed(7)).unwrap();
+    let mut b = CountedUnfused::new(dims! { d: D }, Seed(7)).unwrap();
+    let mut of_a = Updater::for_model(AdaGrad::default(), &a).unwrap();
+    let mut of_b = Updater::for_model(AdaGrad::default(), &b).unwrap();
+    for range in [0..ROWS, 3..4, 4..9, 5..6] {
+        let (x, y) = (x.rows(range.clone()).unwrap(), y.view().rows(range).unwrap());
+        let found = a.train_step(&CountedBatch { x, y }, &mut of_a).unwrap();
+        let expected = b.train_step(&CountedUnfusedBatch { x, y }, &mut of_b).unwrap();
+        close(&[found], &[expected], "counted");
+    }
+    same_parameters((&mut a, &mut of_a), (&mut b, &mut of_b), "counted");
 }
 
 #[test]

@@ -268,14 +268,16 @@ fn train_step(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
 ///
 /// ```text
 /// if __batch.y.shape()[0] == 1 {
-///     return self.train_rows(__batch, __updater).map(|__made| __made.last_loss);
+///     let __updater = engine::erased(__updater)?;
+///     return self.__train(__batch, __updater, true).map(|__made| __made.last_loss);
 /// }
 /// ```
 fn one_sample_as_rows(emit: &Emit<'_>, program: &RowProgram) -> TokenStream {
     let (rt, n_samples) = (&emit.rt, fused::n_samples(emit, program));
     quote! {
         if #n_samples == 1 {
-            return #rt::Model::train_rows(self, __batch, __updater).map(|__made| __made.last_loss);
+            let __updater = #rt::engine::erased(__updater)?;
+            return self.__train(__batch, __updater, true).map(|__made| __made.last_loss);
         }
     }
 }
@@ -300,7 +302,7 @@ fn adjusted_step(emit: &Emit<'_>) -> TokenStream {
 /// The method that makes a step of each row, where the step is one loop.
 fn train_rows(emit: &Emit<'_>) -> Option<TokenStream> {
     let (rt, element, batch_type) = (&emit.rt, &emit.element, &emit.batch);
-    if emit.broken || emit.graph.losses.is_empty() {
+    if emit.broken || emit.graph.losses.is_empty() || counts_samples(emit) {
         return None;
     }
     let (body, corrects) = match &emit.compiled.fusion {
@@ -325,6 +327,16 @@ fn train_rows(emit: &Emit<'_>) -> Option<TokenStream> {
             #body
         }
     })
+}
+
+/// Whether a number depends on the number of samples (`n as f64`): in a step of each sample that
+/// is 1, but the numbers of a call are those of its batch.
+fn counts_samples(emit: &Emit<'_>) -> bool {
+    let is_of_batch = |name: &&str| {
+        emit.fixed_index(name).is_none() && emit.constants.iter().all(|(known, _)| known != name)
+    };
+    let mut numbers = emit.graph.ids().filter_map(|id| emit.graph.number_of(id));
+    numbers.any(|number| number.names().iter().any(|name| is_of_batch(&name)))
 }
 
 /// `adjust` stands between the gradients and the updates.

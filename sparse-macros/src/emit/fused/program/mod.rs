@@ -124,8 +124,8 @@ pub(in crate::emit) fn method(emit: &Emit<'_>, program: &RowProgram) -> TokenStr
 pub(in crate::emit) fn n_samples(emit: &Emit<'_>, program: &RowProgram) -> TokenStream {
     let field = emit.declared(program.samples);
     match emit.graph.storage(program.samples) {
-        Storage::Dense => quote!(__batch.#field.shape()[0]),
-        _ => quote!(__batch.#field.n_rows()),
+        Storage::Csr => quote!(__batch.#field.n_rows()),
+        _ => quote!(__batch.#field.shape()[0]),
     }
 }
 
