@@ -31,7 +31,7 @@ pub(crate) struct Numbers<T> {
 }
 
 impl<T: Float<Accumulator = T>> Numbers<T> {
-    fn make_room(&mut self, program: &Program<'_, '_, T>) {
+    pub(super) fn make_room(&mut self, program: &Program<'_, '_, T>) {
         let zero = T::zero();
         let reads = program.reads;
         let of_gradients = reads.iter().filter(|read| read.has_gradient).map(|read| read.size);

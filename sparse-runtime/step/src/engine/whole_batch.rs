@@ -117,6 +117,8 @@ pub(super) fn train<T: Float<Accumulator = T>>(
     updater.begin_step()?;
     let records = updater.records_outputs();
     let sizes = Sizes::of(program, records);
+    // For batches of one sample, which are not to allocate after this one either.
+    scratch.numbers.make_room(program);
     let loss = pass(program, updater, parallel, scratch, row_function, sizes)?;
     update(program, updater, parallel, scratch, sizes)?;
     updater.end_step()?;
