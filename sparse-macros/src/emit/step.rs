@@ -336,7 +336,7 @@ fn counts_samples(emit: &Emit<'_>) -> bool {
         emit.fixed_index(name).is_none() && emit.constants.iter().all(|(known, _)| known != name)
     };
     let mut numbers = emit.graph.ids().filter_map(|id| emit.graph.number_of(id));
-    numbers.any(|number| number.names().iter().any(|name| is_of_batch(&name)))
+    numbers.any(|number| number.names().iter().any(is_of_batch))
 }
 
 /// `adjust` stands between the gradients and the updates.
