@@ -232,8 +232,7 @@ fn same_parameters<A, B, R: UpdateRule>(
     }
 }
 
-/// Steps of whole batches, of single samples and of some, and single samples in one call; then the
-/// bits for several threads.
+/// Steps of whole batches, of single samples and of some, and single samples in one call.
 macro_rules! agree {
     ($rule:expr, $fused:ident, $unfused:ident, $batch:ident, $unfused_batch:ident, $dims:expr, { $($name:ident: $array:expr),* $(,)? }) => {{
         let (rule, what) = ($rule, format!("{} {:?}", $fused::NAME, $rule));
