@@ -134,6 +134,10 @@ mod sixteen {
     }
 
     /// Of each four blocks the first numbers, the second ones, and so on; the same turns them back.
+    ///
+    /// # Safety
+    ///
+    /// The processor has these instructions.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn turned([a, b, c, d]: [__m512; 4]) -> [__m512; 4] {
