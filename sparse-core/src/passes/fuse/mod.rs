@@ -71,6 +71,8 @@ pub struct RowLoop {
     pub reductions: Vec<(ValueId, ValueId, ValueId)>,
     /// Outputs that are the softmax of a value of the space: the output's value and its operand.
     pub softmax: Vec<(ValueId, ValueId)>,
+    /// What a step does for one sample, by which it goes under most rules.
+    pub program: Option<Box<RowProgram>>,
 }
 
 /// A value of the space that is read of trained parameters.
@@ -206,7 +208,11 @@ pub fn fuse(graph: &Graph) -> Fusion {
         return Fusion::None { reason: format!("it updates the state `{state}`") };
     }
     match row_loop(graph) {
-        Ok(parts) => Fusion::RowLoop(Box::new(parts)),
+        Ok(mut parts) => {
+            let program = row_program(graph, &scatter(graph, Pairwise::Included));
+            parts.program = program.ok().map(Box::new);
+            Fusion::RowLoop(Box::new(parts))
+        }
         Err(reason) => {
             let program = row_program(graph, &scatter(graph, Pairwise::Included));
             match scatter(graph, Pairwise::Excluded) {

@@ -243,6 +243,23 @@ pub fn inner<T: Float<Accumulator = T>>(a: &[T], b: &[T]) -> T {
     sum_of_terms::<true, T>(a, b)
 }
 
+/// Σ a, in the order of [`inner`].
+#[inline(always)]
+pub fn sum<T: Float>(a: &[T]) -> T {
+    const LANES: usize = 8;
+    let (chunks, rest) = a.as_chunks::<LANES>();
+    let mut sums = [T::zero(); LANES];
+    for chunk in chunks {
+        for (sum, a) in sums.iter_mut().zip(chunk) {
+            *sum += *a;
+        }
+    }
+    for (sum, a) in sums.iter_mut().zip(rest) {
+        *sum += *a;
+    }
+    sum_of_halves(sums)
+}
+
 /// Σ a² - b, in the order of [`inner`].
 #[inline(always)]
 pub fn squares_less<T: Float<Accumulator = T>>(a: &[T], b: &[T]) -> T {

@@ -1,10 +1,14 @@
 //! An updater without the type of its rule.
 
-use super::program::{TrainedDense, TrainedTable};
+use super::each_sample::Samples;
+use super::one_pass::OnePass;
+use super::program::{Output, Pool, Program, Read, Source, TrainedDense, TrainedTable};
 use super::table_rows::TableRows;
 use crate::error::Result;
+use crate::model::RowSteps;
 use crate::optimizer::{
     Beside, DenseStates, General, OptimizerError, Plain, RowUpdater, UpdateKind, Updater, Weights,
+    WithSlots,
 };
 use nnz_optim::{BuiltIn, UpdateRule, for_built_in_rules};
 use sparse_core::element::Float;
@@ -12,13 +16,8 @@ use sparse_core::passes::MOST_PARAMETERS;
 use sparse_core::storage::ElementType;
 use std::any::{Any, TypeId};
 
-/// What [`Lender::lend`] calls with the parameters that it lends.
-type Body<'f, T> = dyn FnMut(
-        &mut [Option<&mut dyn TableRows<T>>],
-        &mut [TrainedDense<'_, T>],
-        &mut [Option<&mut dyn DenseRows<T>>],
-    ) -> Result<()>
-    + 'f;
+/// What [`Lender::with_tables`] calls with the tables that it lends.
+type Body<'f, T> = dyn FnMut(&mut [Option<&mut dyn TableRows<T>>]) -> Result<()> + 'f;
 
 /// An [`Updater`] without the type of its rule. Only that implements it.
 #[diagnostic::on_unimplemented(
@@ -51,38 +50,35 @@ pub trait Lender<T: Float<Accumulator = T>> {
     /// As [`Updater::end_steps`].
     fn end_steps(&mut self, made: usize) -> Result<()>;
 
-    /// Calls `body` with rows of tables and states of dense parameters, for steps that have begun.
-    /// `updates` says whether these end with it, or rows are only read.
-    fn lend(
+    /// A step for each of the samples, which have begun: see [`Samples::steps`].
+    fn step_samples(
+        &mut self,
+        program: &mut Program<'_, '_, T>,
+        samples: &mut Samples<'_, '_, T>,
+    ) -> Result<RowSteps>;
+
+    /// One step on a batch but for its dense parameters, by one thread: see [`OnePass`].
+    fn sum_samples(
+        &mut self,
+        program: &mut Program<'_, '_, T>,
+        pass: &mut OnePass<'_, '_, T>,
+    ) -> Result<()>;
+
+    /// Whether rows of a table have slots for sums beside their weights, so that a step on one
+    /// sample is to be one on a batch: the form of the table stays.
+    fn have_slots(&self, tables: &mut [TrainedTable<'_, T>]) -> bool;
+
+    /// Calls `body` with the rows of tables, for a step that has begun. `updates` says whether it
+    /// ends with this, or rows are only read.
+    fn with_tables(
         &mut self,
         tables: &mut [TrainedTable<'_, T>],
-        dense: &mut [TrainedDense<'_, T>],
         updates: bool,
         body: &mut Body<'_, T>,
     ) -> Result<()>;
 
     /// As [`Updater::apply_dense`].
     fn apply_dense(&mut self, parameter: usize, values: &mut [T], gradient: &[T]) -> Result<()>;
-}
-
-/// The states of a dense parameter under a rule.
-pub(crate) trait DenseRows<T> {
-    /// One step: every value by its gradient. O(values).
-    fn update(&mut self, values: &mut [T], gradient: &[T]);
-
-    /// One step with a gradient that is not made: the products of all elements of `left` with all
-    /// of `right`. O(values).
-    fn update_outer(&mut self, values: &mut [T], left: &[T], right: &[T]);
-}
-
-impl<R: UpdateRule, T: Float<Accumulator = T>> DenseRows<T> for DenseStates<R, T> {
-    fn update(&mut self, values: &mut [T], gradient: &[T]) {
-        DenseStates::update(self, values, gradient);
-    }
-
-    fn update_outer(&mut self, values: &mut [T], left: &[T], right: &[T]) {
-        DenseStates::update_outer(self, values, left, right);
-    }
 }
 
 #[expect(private_interfaces, reason = "only the engine calls the methods that lend")]
@@ -107,25 +103,175 @@ impl<R: UpdateRule, T: Float<Accumulator = T>> Lender<T> for Updater<R, T> {
         Updater::end_steps(self, made)
     }
 
-    fn lend(
+    fn step_samples(
+        &mut self,
+        program: &mut Program<'_, '_, T>,
+        samples: &mut Samples<'_, '_, T>,
+    ) -> Result<RowSteps> {
+        let Program { reads, tables, dense, n_samples, .. } = program;
+        let mut steps = RowSteps::default();
+        let mut borrower = BySamples { reads, n_samples: *n_samples, samples, steps: &mut steps };
+        lend(self, tables, dense, true, &mut borrower)?;
+        Ok(steps)
+    }
+
+    fn sum_samples(
+        &mut self,
+        program: &mut Program<'_, '_, T>,
+        pass: &mut OnePass<'_, '_, T>,
+    ) -> Result<()> {
+        let Program { reads, tables, dense, outputs, n_samples, .. } = program;
+        let mut borrower = BySums { reads, n_samples: *n_samples, dense, outputs, pass };
+        lend(self, tables, &mut [], true, &mut borrower)
+    }
+
+    fn have_slots(&self, tables: &mut [TrainedTable<'_, T>]) -> bool {
+        tables.iter_mut().any(|TrainedTable { parameter, table }| {
+            Updater::keeps_slots(self, *parameter, &Weights::Table(table))
+        })
+    }
+
+    fn with_tables(
         &mut self,
         tables: &mut [TrainedTable<'_, T>],
-        dense: &mut [TrainedDense<'_, T>],
         updates: bool,
         body: &mut Body<'_, T>,
     ) -> Result<()> {
-        match tables.len().max(dense.len()) {
-            ..=4 => lend_dense::<R, T, 4>(self, tables, dense, updates, body),
-            5..=16 => lend_dense::<R, T, 16>(self, tables, dense, updates, body),
-            17..=MOST_PARAMETERS => {
-                lend_dense::<R, T, MOST_PARAMETERS>(self, tables, dense, updates, body)
-            }
-            count => Err(OptimizerError::TooMany { count, most: MOST_PARAMETERS }.into()),
-        }
+        lend(self, tables, &mut [], updates, &mut AsObjects { body })
     }
 
     fn apply_dense(&mut self, parameter: usize, values: &mut [T], gradient: &[T]) -> Result<()> {
         Updater::apply_dense(self, parameter, values, gradient)
+    }
+}
+
+/// What is done with rows of tables and states of dense parameters that an updater lends.
+trait Borrower<R: UpdateRule, T: Float<Accumulator = T>> {
+    /// Whether tables may have [slots](WithSlots).
+    const SLOTS: bool = false;
+
+    /// The samples, and the entries that name rows of a table, if it may have slots.
+    fn entries_of(&self, table: usize) -> Option<(usize, usize)> {
+        let _ = table;
+        None
+    }
+
+    /// Each table is among `tables` or, with slots, among `slotted`.
+    fn call<'t, K: UpdateKind, S: UpdateKind>(
+        &mut self,
+        tables: &mut [Option<RowUpdater<'t, R, T, K>>],
+        slotted: &mut [Option<RowUpdater<'t, R, T, S>>],
+        dense: &mut [TrainedDense<'_, T>],
+        states: &mut [Option<DenseStates<R, T>>],
+    ) -> Result<()>;
+}
+
+/// A step for each of some samples.
+struct BySamples<'s, 'a, 'n, 'f, 'b, 'm, T: Float<Accumulator = T>> {
+    reads: &'s [Read<'b, 'm, T>],
+    n_samples: usize,
+    samples: &'s mut Samples<'n, 'f, T>,
+    steps: &'a mut RowSteps,
+}
+
+impl<R: UpdateRule, T: Float<Accumulator = T>> Borrower<R, T>
+    for BySamples<'_, '_, '_, '_, '_, '_, T>
+{
+    fn call<'t, K: UpdateKind, S: UpdateKind>(
+        &mut self,
+        tables: &mut [Option<RowUpdater<'t, R, T, K>>],
+        _: &mut [Option<RowUpdater<'t, R, T, S>>],
+        dense: &mut [TrainedDense<'_, T>],
+        states: &mut [Option<DenseStates<R, T>>],
+    ) -> Result<()> {
+        *self.steps = self.samples.steps(self.reads, self.n_samples, tables, dense, states)?;
+        Ok(())
+    }
+}
+
+/// One step on a batch by one thread.
+struct BySums<'s, 'o, 'd, 'n, 'f, 'b, 'm, T: Float<Accumulator = T>> {
+    reads: &'s [Read<'b, 'm, T>],
+    n_samples: usize,
+    dense: &'s [TrainedDense<'d, T>],
+    outputs: &'s mut [Output<'o, T>],
+    pass: &'s mut OnePass<'n, 'f, T>,
+}
+
+impl<R: UpdateRule, T: Float<Accumulator = T>> Borrower<R, T>
+    for BySums<'_, '_, '_, '_, '_, '_, '_, T>
+{
+    const SLOTS: bool = true;
+
+    fn entries_of(&self, table: usize) -> Option<(usize, usize)> {
+        let is_of =
+            |read: &&Read<'_, '_, T>| matches!(read.source, Source::Trained(of) if of == table);
+        let mut reads = self.reads.iter().filter(is_of);
+        match (reads.next()?, reads.next()) {
+            (read, None) if read.pool == Pool::Product && read.size == 1 => {
+                Some((self.n_samples, read.refs.n_entries()))
+            }
+            _ => None,
+        }
+    }
+
+    fn call<'t, K: UpdateKind, S: UpdateKind>(
+        &mut self,
+        tables: &mut [Option<RowUpdater<'t, R, T, K>>],
+        slotted: &mut [Option<RowUpdater<'t, R, T, S>>],
+        _: &mut [TrainedDense<'_, T>],
+        _: &mut [Option<DenseStates<R, T>>],
+    ) -> Result<()> {
+        let tables = (tables, slotted);
+        self.pass.run(self.reads, self.n_samples, tables, self.dense, self.outputs)
+    }
+}
+
+/// Tables as objects.
+struct AsObjects<'s, 'f, T> {
+    body: &'s mut Body<'f, T>,
+}
+
+impl<R: UpdateRule, T: Float<Accumulator = T>> Borrower<R, T> for AsObjects<'_, '_, T> {
+    const SLOTS: bool = true;
+
+    /// Tables that have slots keep them.
+    fn entries_of(&self, _: usize) -> Option<(usize, usize)> {
+        Some((1, 1))
+    }
+
+    fn call<'t, K: UpdateKind, S: UpdateKind>(
+        &mut self,
+        tables: &mut [Option<RowUpdater<'t, R, T, K>>],
+        slotted: &mut [Option<RowUpdater<'t, R, T, S>>],
+        _: &mut [TrainedDense<'_, T>],
+        _: &mut [Option<DenseStates<R, T>>],
+    ) -> Result<()> {
+        let mut lent = tables.iter_mut().zip(slotted);
+        let mut objects: [Option<&mut dyn TableRows<T>>; MOST_PARAMETERS] =
+            std::array::from_fn(|_| match lent.next()? {
+                (Some(rows), _) => Some(rows as &mut dyn TableRows<T>),
+                (None, Some(rows)) => Some(rows as &mut dyn TableRows<T>),
+                (None, None) => None,
+            });
+        (self.body)(&mut objects)
+    }
+}
+
+/// Lends the rows of tables and the states of dense parameters.
+fn lend<R: UpdateRule, T: Float<Accumulator = T>>(
+    updater: &mut Updater<R, T>,
+    tables: &mut [TrainedTable<'_, T>],
+    dense: &mut [TrainedDense<'_, T>],
+    updates: bool,
+    borrower: &mut impl Borrower<R, T>,
+) -> Result<()> {
+    match tables.len().max(dense.len()) {
+        ..=4 => lend_dense::<R, T, 4>(updater, tables, dense, updates, borrower),
+        5..=MOST_PARAMETERS => {
+            lend_dense::<R, T, MOST_PARAMETERS>(updater, tables, dense, updates, borrower)
+        }
+        count => Err(OptimizerError::TooMany { count, most: MOST_PARAMETERS }.into()),
     }
 }
 
@@ -135,62 +281,83 @@ fn lend_dense<R: UpdateRule, T: Float<Accumulator = T>, const N: usize>(
     tables: &mut [TrainedTable<'_, T>],
     dense: &mut [TrainedDense<'_, T>],
     updates: bool,
-    body: &mut Body<'_, T>,
+    borrower: &mut impl Borrower<R, T>,
 ) -> Result<()> {
     let mut states: [Option<DenseStates<R, T>>; N] = [const { None }; N];
     for (states, dense) in states.iter_mut().zip(dense.iter_mut()) {
         *states = Some(updater.take_states(dense.parameter, dense.values)?);
     }
-    let result = lend_tables::<R, T, N>(updater, tables, dense, &mut states, updates, body);
+    let result = lend_tables(updater, tables, dense, &mut states, updates, borrower);
     for (states, dense) in states.into_iter().flatten().zip(dense.iter()) {
         updater.put_states(dense.parameter, states)?;
     }
     result
 }
 
-fn lend_tables<R: UpdateRule, T: Float<Accumulator = T>, const N: usize>(
+fn lend_tables<R: UpdateRule, T: Float<Accumulator = T>, B: Borrower<R, T>, const N: usize>(
     updater: &mut Updater<R, T>,
     tables: &mut [TrainedTable<'_, T>],
     dense: &mut [TrainedDense<'_, T>],
     states: &mut [Option<DenseStates<R, T>>; N],
     updates: bool,
-    body: &mut Body<'_, T>,
+    borrower: &mut B,
 ) -> Result<()> {
     let is_plain = |table: &TrainedTable<'_, T>| updater.is_plain(table.parameter);
     let is_beside = |table: &mut TrainedTable<'_, T>| {
         updater.is_beside(table.parameter, &Weights::Table(table.table))
     };
+    macro_rules! lend_as {
+        ($K:ty, $S:ty) => {
+            if const { B::SLOTS } {
+                lend_as::<R, T, $K, $S, B, N>(updater, tables, dense, states, updates, borrower)
+            } else {
+                lend_as::<R, T, $K, $K, B, N>(updater, tables, dense, states, updates, borrower)
+            }
+        };
+    }
     // The first condition is known to the compiler, which makes nothing of what then cannot happen.
     if Updater::<R, T>::OPTIONAL_STATE && tables.iter().all(is_plain) {
-        lend_as::<R, T, Plain, N>(updater, tables, dense, states, updates, body)
+        lend_as!(Plain, WithSlots<Plain>)
     } else if Updater::<R, T>::OPTIONAL_STATE && !tables.iter_mut().all(is_beside) {
-        lend_as::<R, T, General, N>(updater, tables, dense, states, updates, body)
+        lend_as!(General, General)
     } else {
-        lend_as::<R, T, Beside, N>(updater, tables, dense, states, updates, body)
+        lend_as!(Beside, WithSlots<Beside>)
     }
 }
 
-fn lend_as<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind, const N: usize>(
+fn lend_as<R, T, K, S, B, const N: usize>(
     updater: &mut Updater<R, T>,
     tables: &mut [TrainedTable<'_, T>],
     dense: &mut [TrainedDense<'_, T>],
     states: &mut [Option<DenseStates<R, T>>; N],
     updates: bool,
-    body: &mut Body<'_, T>,
-) -> Result<()> {
-    let tables = tables.iter_mut().map(|table| (table.parameter, &mut *table.table));
-    let mut rows: [Option<RowUpdater<'_, R, T, K>>; N] = updater.rows_in_order::<K, N>(tables)?;
-    let mut lent = rows.iter_mut();
-    let mut lent: [Option<&mut dyn TableRows<T>>; N] = std::array::from_fn(|_| {
-        lent.next().and_then(Option::as_mut).map(|rows| rows as &mut dyn TableRows<T>)
-    });
-    let mut states = states.iter_mut();
-    let mut states: [Option<&mut dyn DenseRows<T>>; N] = std::array::from_fn(|_| {
-        states.next().and_then(Option::as_mut).map(|states| states as &mut dyn DenseRows<T>)
-    });
-    body(&mut lent, dense, &mut states)?;
+    borrower: &mut B,
+) -> Result<()>
+where
+    R: UpdateRule,
+    T: Float<Accumulator = T>,
+    K: UpdateKind,
+    S: UpdateKind,
+    B: Borrower<R, T>,
+{
+    let (n_tables, n_dense) = (tables.len(), dense.len());
+    let mut n_entries = [None; N];
+    if S::SLOTS {
+        for (place, table) in tables.iter_mut().enumerate() {
+            n_entries[place] = borrower.entries_of(place).and_then(|counts| {
+                let wants = updater.wants_slots(table.parameter, table.table, counts);
+                wants.then_some(counts.1)
+            });
+        }
+    }
+    let tables = tables.iter_mut().zip(n_entries);
+    let tables = tables.map(|(table, n)| (table.parameter, &mut *table.table, n));
+    let (mut rows, mut slotted) = updater.rows_in_order::<K, S, N>(tables)?;
+    let states = &mut states[..n_dense];
+    borrower.call(&mut rows[..n_tables], &mut slotted[..n_tables], dense, states)?;
     if updates {
         rows.into_iter().flatten().for_each(RowUpdater::finish);
+        slotted.into_iter().flatten().for_each(RowUpdater::finish);
     }
     Ok(())
 }

@@ -11,21 +11,28 @@
 //! ([`erased`]). What a program costs in a user's crate is its row function.
 
 mod any_updater;
+mod dense_sums;
 mod each_sample;
+mod one_column;
+mod one_pass;
+mod one_row;
 mod overlap;
 mod pools;
 mod program;
 pub mod row_functions;
+mod sample_rows;
+mod table_reads;
 mod table_rows;
+mod tables;
 mod terms;
 mod whole_batch;
 
 pub use self::any_updater::{AnyUpdater, erased};
-pub(crate) use self::each_sample::Numbers;
 pub use self::program::{
     DenseTerm, Output, Pool, Program, Read, Refs, RowFunction, Sample, Source, TrainedDense,
     TrainedTable,
 };
+pub(crate) use self::tables::Numbers;
 pub(crate) use self::whole_batch::{Kept, Run};
 pub use nnz_device::simd::wide;
 pub use sparse_core::passes::are_few;
@@ -34,7 +41,28 @@ use crate::error::Result;
 use crate::linear::Scratch;
 use crate::model::RowSteps;
 use nnz_arrays::kernels::Parallel;
+use nnz_optim::UpdateRule;
 use sparse_core::element::Float;
+
+/// Whether a model's step is compiled for a rule, which it names, or of which a step needs more
+/// than the engine does: corrected gradients, or weights that other threads write.
+pub const fn is_specialized<R: UpdateRule>(named: &[&str]) -> bool {
+    const fn are_same(left: &[u8], right: &[u8]) -> bool {
+        let mut at = 0;
+        while at < left.len() && at < right.len() && left[at] == right[at] {
+            at += 1;
+        }
+        at == left.len() && at == right.len()
+    }
+    let mut place = 0;
+    while place < named.len() {
+        if are_same(named[place].as_bytes(), R::NAME.as_bytes()) {
+            return true;
+        }
+        place += 1;
+    }
+    R::CORRECTS || R::RACES
+}
 
 /// Trains on a batch: with `each`, a step for each of its samples, in order; else one step.
 ///
@@ -55,7 +83,8 @@ pub fn train<T: Float<Accumulator = T>>(
     scratch: &mut Scratch<T>,
     row_function: &RowFunction<'_, T>,
 ) -> Result<RowSteps> {
-    if each {
+    // With slots, a step on one sample leaves the form of the table as it is.
+    if each && (program.n_samples != 1 || !updater.have_slots(program.tables)) {
         return each_sample::train(program, updater, scratch, row_function);
     }
     let loss = whole_batch::train(program, updater, parallel, scratch, row_function)?;

@@ -12,18 +12,11 @@ use sparse_core::element::{Factor, Float, Unit};
 
 /// As many units as a sample has ids.
 pub(super) fn units(count: usize) -> &'static [Unit] {
-    const UNITS: [Unit; 1 << 16] = [Unit; 1 << 16];
-    // No unit takes memory; a slice of more of them is as good as this one.
-    match UNITS.get(..count) {
-        Some(units) => units,
-        // SAFETY: a slice of a type without size refers to no memory.
-        None => unsafe {
-            std::slice::from_raw_parts(std::ptr::NonNull::dangling().as_ptr(), count)
-        },
-    }
+    // SAFETY: a slice of a type without size refers to no memory.
+    unsafe { std::slice::from_raw_parts(std::ptr::NonNull::dangling().as_ptr(), count) }
 }
 
-/// Pools the rows that a sample names. `numbers` are zero; of [`Pool::Pairs`], `sums` becomes the
+/// Pools the rows that a sample names to `numbers`; of [`Pool::Pairs`], `sums` becomes the
 /// sum of the rows, each multiplied by its value, and then has as many numbers of scratch.
 /// O(ids · elements of a row).
 ///
@@ -46,6 +39,9 @@ pub(super) unsafe fn pool<T: Float<Accumulator = T>>(
         Pool::Rows => false,
     };
     let values = if is_weighted { values } else { Values::Ones };
+    if !matches!(read.pool, Pool::Rows | Pool::Pairs) {
+        numbers.fill(T::zero());
+    }
     with_column_ids!(ids, |ids| {
         let units = units(ids.len());
         // SAFETY: promised by the caller.
@@ -189,23 +185,65 @@ unsafe fn pairs<T: Float<Accumulator = T>, V: Factor<T>, I: ColumnId>(
     row_size: usize,
     sums: &mut [T],
 ) -> T {
+    let (sums, squares) = sums.split_at_mut(row_size);
+    sums.fill(T::zero());
+    squares.fill(T::zero());
+    macro_rules! of_width {
+        ($Width:ty, $width:expr) => {
+            simd::in_sixteens::<$Width, _>(
+                #[inline(always)]
+                || {
+                    let width = $width;
+                    let rows = rows.of_size(width.columns());
+                    width.in_registers(
+                        sums,
+                        #[inline(always)]
+                        |sums| {
+                            width.in_registers(
+                                squares,
+                                #[inline(always)]
+                                |squares| {
+                                    // SAFETY: promised by the caller.
+                                    unsafe { add_pairs(ids, values, rows, sums, squares) };
+                                },
+                            );
+                        },
+                    );
+                },
+            )
+        };
+    }
+    match row_size {
+        8 => of_width!(Fixed<8>, Fixed::<8>),
+        16 => of_width!(Fixed<16>, Fixed::<16>),
+        size => of_width!(Runtime, Runtime(size)),
+    }
     simd::wide(
         #[inline(always)]
-        || {
-            let (sums, squares) = sums.split_at_mut(row_size);
-            let squares = &mut squares[..row_size];
-            sums.fill(T::zero());
-            squares.fill(T::zero());
-            for (id, value) in ids.iter().zip(values) {
-                // SAFETY: promised by the caller.
-                let row = unsafe { rows.row(id.at()) };
-                for ((sum, square), weight) in sums.iter_mut().zip(&mut *squares).zip(row) {
-                    let term = value.times(*weight);
-                    *sum += term;
-                    *square += term * term;
-                }
-            }
-            simd::squares_less(sums, squares) * T::of(0.5)
-        },
+        || simd::squares_less(sums, squares) * T::of(0.5),
     )
+}
+
+/// Adds value · row to the sums, and its squares to the squares.
+///
+/// # Safety
+///
+/// As [`pool`].
+#[inline(always)]
+unsafe fn add_pairs<T: Float<Accumulator = T>, V: Factor<T>, I: ColumnId>(
+    ids: &[I],
+    values: &[V],
+    rows: RowWeights<'_, T>,
+    sums: &mut [T],
+    squares: &mut [T],
+) {
+    for (id, value) in ids.iter().zip(values) {
+        // SAFETY: promised by the caller.
+        let row = unsafe { rows.row(id.at()) };
+        for ((sum, square), weight) in sums.iter_mut().zip(&mut *squares).zip(row) {
+            let term = value.times(*weight);
+            *sum += term;
+            *square += term * term;
+        }
+    }
 }

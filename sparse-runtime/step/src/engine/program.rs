@@ -1,7 +1,7 @@
 //! A row program with the arrays of one batch.
 
 use crate::error::Result;
-use crate::linear::prefetch_data;
+use crate::linear::{self, prefetch_data};
 use crate::model::ModelError;
 use nnz_arrays::formats::{ColumnIdsView, CsrView, DenseView, IdsView};
 use nnz_arrays::parameter_memory::Table;
@@ -239,6 +239,19 @@ impl<'b, T: Float> Refs<'b, T> {
                 with_column_ids!(csr.columns(), |ids| prefetch_data(*csr, ids, sample));
             }
             Refs::Ids(..) => {}
+        }
+    }
+
+    /// Whether prefetching entries pays: they are larger than a cache, or do not lie in a run.
+    pub(super) fn are_far(&self) -> bool {
+        fn is_far<V: Stored>(csr: CsrView<'_, V>) -> bool {
+            !csr.is_contiguous()
+                || with_column_ids!(csr.columns(), |ids| linear::are_large(csr, ids))
+        }
+        match self {
+            Refs::Csr(csr) => is_far(*csr),
+            Refs::Units(csr) => is_far(*csr),
+            Refs::Ids(..) => false,
         }
     }
 

@@ -83,14 +83,13 @@ pub fn part<T: Float>(row: &[T], of: usize, part: usize, from_end: bool, out: &m
     }
 }
 
-/// The sum of a row, in order.
+/// The sum of a row, in eight interleaved sums.
 #[inline(always)]
 pub fn total<T: Float>(row: &[T]) -> T {
-    let mut sum = T::zero();
-    for x in row {
-        sum += *x;
+    match row {
+        [x] => *x,
+        row => simd::sum(row),
     }
-    sum
 }
 
 /// The mean of a row.

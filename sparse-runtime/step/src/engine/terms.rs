@@ -1,6 +1,7 @@
 //! Terms of row gradients in a list: what the reads of a table add to its gradient over a batch.
 
 use super::program::{Pool, Refs};
+use super::table_reads::TableFacts;
 use super::table_rows::TableRows;
 use crate::linear::{Scratch, row_of};
 use crate::paces::Stage;
@@ -56,7 +57,7 @@ pub(super) fn update<T: Float<Accumulator = T>>(
     parallel: Parallel,
     scratch: &mut Scratch<T>,
 ) {
-    let (n_rows, row_size) = rows.shape();
+    let TableFacts { n_rows, row_size, .. } = rows.facts();
     let begun = scratch.paces.begin(Stage::Update(parameter), parallel, terms.work(row_size));
     let (row_scratch, parts) = scratch.of_parameter(parameter);
     let sample = |place, of| terms.sample(place, of);

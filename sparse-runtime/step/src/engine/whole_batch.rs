@@ -7,8 +7,11 @@
 //! of the batch, and go into the updates of tables as [terms](super::terms).
 
 use super::any_updater::AnyUpdater;
+use super::dense_sums::add_terms;
+use super::one_pass::{OnePass, has_one_gradient_by_table};
 use super::pools::pool;
-use super::program::{DenseTerm, Pool, Program, Read, RowFunction, Sample, Source, TrainedDense};
+use super::program::{Output, Pool, Program, Read, RowFunction, Sample, Source, TrainedDense};
+use super::table_reads::TableFacts;
 use super::table_rows::TableRows;
 use super::terms::{self, OfSamples, Term};
 use crate::error::Result;
@@ -18,18 +21,17 @@ use crate::paces::Stage;
 use crate::row_parts::{MAX_SLOTS, in_turn};
 use nnz_arrays::kernels::Parallel;
 use nnz_device::prefetch::AHEAD;
-use nnz_device::simd;
 use nnz_device::thread_pool;
 use sparse_core::element::Float;
 use sparse_core::passes::MOST_PARAMETERS;
 use std::ops::Range;
 
 /// Samples in a run.
-const SAMPLES_IN_RUN: usize = 64;
+pub(super) const SAMPLES_IN_RUN: usize = 64;
 
 /// Samples whose terms are added in the elements' own type: an element of a sum is then off by 4
 /// units in the last place at most.
-const SAMPLES_IN_ELEMENTS: usize = 8;
+pub(super) const SAMPLES_IN_ELEMENTS: usize = 8;
 
 /// What a run is made with.
 #[derive(Clone, Debug, Default)]
@@ -38,11 +40,11 @@ pub(crate) struct Run<T> {
     /// Of the run's samples.
     gradients: Vec<T>,
     /// Of a few samples.
-    terms: Vec<T>,
+    pub(super) terms: Vec<T>,
     /// The sums of the terms of all samples of the run.
-    totals: Vec<f64>,
+    pub(super) totals: Vec<f64>,
     /// Of the run's samples.
-    outputs: Vec<T>,
+    pub(super) outputs: Vec<T>,
     /// Of the run's samples.
     sums: Vec<T>,
     /// Of one sample.
@@ -65,12 +67,12 @@ pub(crate) struct Kept<T> {
 
 /// The numbers of a sample, by what they are for.
 #[derive(Clone, Copy)]
-struct Sizes {
+pub(crate) struct Sizes {
     read: usize,
     gradients: usize,
-    terms: usize,
+    pub(super) terms: usize,
     totals: usize,
-    outputs: usize,
+    pub(super) outputs: usize,
     sums: usize,
     pairs: usize,
     work: usize,
@@ -119,8 +121,35 @@ pub(super) fn train<T: Float<Accumulator = T>>(
     let sizes = Sizes::of(program, records);
     // For batches of one sample, which are not to allocate after this one either.
     scratch.numbers.make_room(program);
-    let loss = pass(program, updater, parallel, scratch, row_function, sizes)?;
-    update(program, updater, parallel, scratch, sizes)?;
+    let begun = scratch.paces.begin(Stage::Rows, parallel, work_of(program, sizes));
+    let n_parts = begun.n_parts;
+    let Scratch { kept, engine_runs, numbers, .. } = scratch;
+    let n_slots = if n_parts == 1 { 1 } else { (4 * n_parts).min(MAX_SLOTS) };
+    engine_runs.resize_with(n_slots.max(engine_runs.len()), Run::default);
+    engine_runs[..n_slots].iter_mut().for_each(|run| run.make_room(&sizes));
+    kept.totals.clear();
+    kept.totals.resize(sizes.totals, 0.0);
+    let loss = if n_parts == 1 && has_one_gradient_by_table(program.reads) {
+        let (totals, run) = (&mut kept.totals, &mut engine_runs[0]);
+        let mut pass = OnePass { numbers, run, totals, sizes, row_function, loss: 0.0 };
+        updater.sum_samples(program, &mut pass)?;
+        pass.loss
+    } else {
+        let threads = &mut [(); thread_pool::MAX_PARTS][..n_parts];
+        let loss = pass(
+            program,
+            updater,
+            threads,
+            kept,
+            &mut engine_runs[..n_slots],
+            row_function,
+            sizes,
+        )?;
+        update_tables(program, updater, parallel, scratch, sizes)?;
+        loss
+    };
+    update_dense(program, updater, &scratch.kept.totals)?;
+    scratch.paces.end(begun);
     updater.end_step()?;
     Ok(loss / program.n_samples.max(1) as f64)
 }
@@ -129,68 +158,73 @@ pub(super) fn train<T: Float<Accumulator = T>>(
 fn pass<T: Float<Accumulator = T>>(
     program: &mut Program<'_, '_, T>,
     updater: &mut dyn AnyUpdater<T>,
-    parallel: Parallel,
-    scratch: &mut Scratch<T>,
+    threads: &mut [()],
+    kept: &mut Kept<T>,
+    slots: &mut [Run<T>],
     row_function: &RowFunction<'_, T>,
     sizes: Sizes,
 ) -> Result<f64> {
-    let (n_samples, work) = (program.n_samples, work_of(program, sizes));
-    let Scratch { paces, kept, engine_runs, .. } = scratch;
-    let begun = paces.begin(Stage::Rows, parallel, work);
-    let n_parts = begun.n_parts;
     let mut total = 0.0;
-    let Program { reads, tables, dense, outputs, .. } = program;
-    let reads: &[Read<'_, '_, T>] = reads;
-    updater.lend(tables, &mut [], false, &mut |tables, _, _| {
+    let Program { n_samples, reads, tables, dense, outputs, .. } = program;
+    let (n_samples, reads): (usize, &[Read<'_, '_, T>]) = (*n_samples, reads);
+    updater.with_tables(tables, false, &mut |tables| {
         catch_up(reads, n_samples, tables, [&mut kept.ids, &mut kept.later])?;
         let mut lent = tables.iter_mut();
         let weights: [Option<(RowWeights<'_, T>, usize, bool)>; MOST_PARAMETERS] =
             std::array::from_fn(|_| {
                 let table = lent.next()?.as_mut()?;
-                let (size, large) = (table.shape().1, table.is_large());
+                let TableFacts { row_size: size, is_large: large, .. } = table.facts();
                 Some((table.weights(), size, large))
             });
         let weights = &weights[..];
-        let n_slots = if n_parts == 1 { 1 } else { (4 * n_parts).min(MAX_SLOTS) };
-        engine_runs.resize_with(n_slots.max(engine_runs.len()), Run::default);
-        engine_runs[..n_slots].iter_mut().for_each(|run| run.make_room(&sizes));
         kept.gradients.resize(n_samples * sizes.gradients, T::zero());
         kept.sums.resize(n_samples * sizes.sums, T::zero());
-        kept.totals.clear();
-        kept.totals.resize(sizes.totals, 0.0);
-        let samples_of =
-            |run: usize| run * SAMPLES_IN_RUN..n_samples.min((run + 1) * SAMPLES_IN_RUN);
         let dense: &[TrainedDense<'_, T>] = dense;
         total = 0.0;
         in_turn(
-            &mut [(); thread_pool::MAX_PARTS][..n_parts],
+            threads,
             n_samples.div_ceil(SAMPLES_IN_RUN),
-            &mut engine_runs[..n_slots],
+            slots,
             |(), run, slot| {
-                let samples = samples_of(run);
+                let samples = samples_of(run, n_samples);
                 one_run(reads, n_samples, dense, weights, samples, sizes, slot, row_function);
             },
             |run, slot| {
-                let samples = samples_of(run);
+                let samples = samples_of(run, n_samples);
                 total += slot.loss;
                 kept.totals.iter_mut().zip(&slot.totals).for_each(|(sum, of_run)| *sum += of_run);
                 put(&mut kept.gradients, &slot.gradients, &samples, sizes.gradients);
                 put(&mut kept.sums, &slot.sums, &samples, sizes.sums);
-                let mut before = 0;
-                for output in outputs.iter_mut().filter(|_| sizes.outputs > 0) {
-                    for (place, sample) in samples.clone().enumerate() {
-                        let from = place * sizes.outputs + before;
-                        output.values[sample * output.size..][..output.size]
-                            .copy_from_slice(&slot.outputs[from..][..output.size]);
-                    }
-                    before += output.size;
-                }
+                write_outputs(outputs, &slot.outputs, samples, sizes.outputs);
             },
         );
         Ok(())
     })?;
-    paces.end(begun);
     Ok(total)
+}
+
+/// The samples of a run of a batch.
+pub(super) fn samples_of(run: usize, n_samples: usize) -> Range<usize> {
+    run * SAMPLES_IN_RUN..n_samples.min((run + 1) * SAMPLES_IN_RUN)
+}
+
+/// Puts the outputs of a run's samples where those of the batch lie; nothing where they are not
+/// recorded.
+pub(super) fn write_outputs<T: Copy>(
+    outputs: &mut [Output<'_, T>],
+    of_run: &[T],
+    samples: Range<usize>,
+    size: usize,
+) {
+    let mut before = 0;
+    for output in outputs.iter_mut().filter(|_| size > 0) {
+        for (place, sample) in samples.clone().enumerate() {
+            let from = place * size + before;
+            output.values[sample * output.size..][..output.size]
+                .copy_from_slice(&of_run[from..][..output.size]);
+        }
+        before += output.size;
+    }
 }
 
 /// Puts the numbers of a run's samples where those of the batch lie.
@@ -219,12 +253,13 @@ fn catch_up<T: Float<Accumulator = T>>(
             Source::Frozen(..) => None,
         };
         let (n_rows, row_size) = match (&table, read.source) {
-            (Some(table), _) => table.shape(),
+            (Some(table), _) => (table.facts().n_rows, table.facts().row_size),
             (None, Source::Frozen(values, row_size)) => (values.len() / row_size.max(1), row_size),
             (None, Source::Trained(_)) => (0, 0),
         };
         read.check(n_rows, row_size)?;
-        let catches_up = table.as_ref().is_some_and(|table| table.catches_up());
+        let facts = table.as_ref().map_or(TableFacts::default(), |table| table.facts());
+        let catches_up = facts.catches_up;
         if !catches_up && !read.refs.are_ids() {
             continue;
         }
@@ -234,11 +269,11 @@ fn catch_up<T: Float<Accumulator = T>>(
             read.refs.check(sample, ids, n_rows)?;
             if let Some(table) = table.as_mut().filter(|_| catches_up) {
                 let later = sample + AHEAD;
-                if later < n_samples && table.is_large() {
+                if later < n_samples && facts.is_large {
                     table.prefetch(read.refs.of_sample(later, of_later).0);
                 }
                 // SAFETY: compared just now, or with the columns of the csr.
-                unsafe { table.catch_up(ids, false) };
+                unsafe { table.catch_up(ids) };
             }
         }
     }
@@ -322,7 +357,6 @@ fn read_sample<T: Float<Accumulator = T>>(
     for read in reads {
         let (numbers, others) = std::mem::take(&mut rest).split_at_mut(read.size);
         rest = others;
-        numbers.fill(T::zero());
         let (rows, row_size) = match read.source {
             Source::Frozen(values, row_size) => (RowWeights::of_values(values, row_size), row_size),
             Source::Trained(table) => match weights[table] {
@@ -344,87 +378,8 @@ fn read_sample<T: Float<Accumulator = T>>(
     }
 }
 
-/// Adds the terms of a few samples to the sums: first up in the elements' own type.
-fn add_terms<T: Float<Accumulator = T>>(
-    dense: &[TrainedDense<'_, T>],
-    terms: &[T],
-    size: usize,
-    totals: &mut [f64],
-) {
-    if size == 0 {
-        return;
-    }
-    simd::wide(
-        #[inline(always)]
-        || {
-            let (mut first, mut totals) = (0, totals);
-            for dense in dense {
-                let (own, others) = std::mem::take(&mut totals).split_at_mut(dense.values.len());
-                totals = others;
-                match dense.term {
-                    DenseTerm::Whole => {
-                        add_row(
-                            own,
-                            terms,
-                            size,
-                            first,
-                            #[inline(always)]
-                            |_| T::one(),
-                        );
-                    }
-                    DenseTerm::Outer(rows, columns) => {
-                        for (row, totals) in own.chunks_exact_mut(columns.max(1)).enumerate() {
-                            add_row(
-                                totals,
-                                terms,
-                                size,
-                                first + rows,
-                                #[inline(always)]
-                                |sample| sample[first + row],
-                            );
-                        }
-                    }
-                }
-                first += dense.term.size(dense.values.len());
-            }
-        },
-    );
-}
-
-/// Adds to each total the sum, over samples, of a factor times its term, of those that begin at
-/// `first` of each sample.
-#[inline(always)]
-fn add_row<T: Float<Accumulator = T>>(
-    totals: &mut [f64],
-    terms: &[T],
-    size: usize,
-    first: usize,
-    factor: impl Fn(&[T]) -> T,
-) {
-    let (chunks, rest) = totals.as_chunks_mut::<8>();
-    let mut at = first;
-    for totals in chunks {
-        let mut few = [T::zero(); 8];
-        for sample in terms.chunks_exact(size) {
-            let factor = factor(sample);
-            for (few, term) in few.iter_mut().zip(&sample[at..at + 8]) {
-                *few += factor * *term;
-            }
-        }
-        totals.iter_mut().zip(few).for_each(|(total, few)| *total += few.as_f64());
-        at += 8;
-    }
-    for (place, total) in rest.iter_mut().enumerate() {
-        let mut few = T::zero();
-        for sample in terms.chunks_exact(size) {
-            few += factor(sample) * sample[at + place];
-        }
-        *total += few.as_f64();
-    }
-}
-
-/// The updates of tables and dense parameters, by what the pass has kept.
-fn update<T: Float<Accumulator = T>>(
+/// The updates of tables, by what the pass has kept.
+fn update_tables<T: Float<Accumulator = T>>(
     program: &mut Program<'_, '_, T>,
     updater: &mut dyn AnyUpdater<T>,
     parallel: Parallel,
@@ -435,6 +390,21 @@ fn update<T: Float<Accumulator = T>>(
     let result = update_by(program, updater, parallel, scratch, sizes, &kept);
     scratch.kept = kept;
     result
+}
+
+/// The updates of dense parameters, by the sums of their terms.
+fn update_dense<T: Float<Accumulator = T>>(
+    program: &mut Program<'_, '_, T>,
+    updater: &mut dyn AnyUpdater<T>,
+    mut totals: &[f64],
+) -> Result<()> {
+    for TrainedDense { parameter, values, gradient, .. } in program.dense.iter_mut() {
+        let (own, others) = totals.split_at(values.len());
+        totals = others;
+        gradient.iter_mut().zip(own).for_each(|(gradient, total)| *gradient = T::of(*total));
+        updater.apply_dense(*parameter, values, gradient)?;
+    }
+    Ok(())
 }
 
 fn update_by<T: Float<Accumulator = T>>(
@@ -450,7 +420,7 @@ fn update_by<T: Float<Accumulator = T>>(
     let parameters = tables.iter().map(|table| table.parameter);
     let mut indices = [0; MOST_PARAMETERS];
     indices.iter_mut().zip(parameters).for_each(|(index, parameter)| *index = parameter);
-    updater.lend(tables, &mut [], true, &mut |tables, _, _| {
+    updater.with_tables(tables, true, &mut |tables| {
         let (mut first_gradient, mut first_sum, mut first) = (0, 0, 0);
         while let Some(Read { source: Source::Trained(table), .. }) = reads.get(first) {
             let is_of_table =
@@ -459,7 +429,7 @@ fn update_by<T: Float<Accumulator = T>>(
             let of_table = &of_table[..of_table.iter().take_while(is_of_table).count()];
             first += of_table.len();
             let Some(rows) = tables.get_mut(*table).and_then(Option::as_mut) else { continue };
-            let row_size = rows.shape().1;
+            let row_size = rows.facts().row_size;
             let terms = of_table.iter().filter_map(|read| {
                 let size = if read.has_gradient { read.size } else { 0 };
                 let of_sums = if read.pool == Pool::Pairs { row_size } else { 0 };
@@ -488,15 +458,7 @@ fn update_by<T: Float<Accumulator = T>>(
             });
         }
         Ok(())
-    })?;
-    let mut totals = &kept.totals[..];
-    for TrainedDense { parameter, values, gradient, .. } in program.dense.iter_mut() {
-        let (own, others) = totals.split_at(values.len());
-        totals = others;
-        gradient.iter_mut().zip(own).for_each(|(gradient, total)| *gradient = T::of(*total));
-        updater.apply_dense(*parameter, values, gradient)?;
-    }
-    Ok(())
+    })
 }
 
 /// Calls `body` with terms as a list, on the stack where they are few.

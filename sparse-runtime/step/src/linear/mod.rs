@@ -26,7 +26,8 @@ pub(crate) use in_parts::settle;
 pub use nnz_device::simd::{Fixed, Runtime, Width};
 pub(crate) use products::{product, scatter, settled_product, sum_of_products};
 pub(crate) use rows::{
-    entries, is_large, is_read_anew, prefetch_data, range_of, row_ahead, row_ahead_by, row_of,
+    are_large, entries, is_large, is_read_anew, prefetch_data, range_of, row_ahead, row_ahead_by,
+    row_of,
 };
 
 use crate::engine::{Kept, Numbers, Run};

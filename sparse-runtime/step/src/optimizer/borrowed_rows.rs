@@ -166,7 +166,7 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// Whether the rows of a parameter are to be lent with slots, to leave the form of the table as
     /// it is.
     #[inline]
-    pub(super) fn keeps_slots(&self, parameter: usize, weights: &Weights<'_, T>) -> bool {
+    pub(crate) fn keeps_slots(&self, parameter: usize, weights: &Weights<'_, T>) -> bool {
         let Some(record) = self.parameters.get(parameter) else { return false };
         !self.keeps_steps(record)
             && matches!(weights, Weights::Table(table) if table.has_slots(&self.tenant))
@@ -277,38 +277,52 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     }
 
     /// The rows of at most `N` parameters, in the order of the parameters, like
-    /// [`rows_of`](Self::rows_of).
+    /// [`rows_of`](Self::rows_of): each among the first ones, or among the second ones, with slots
+    /// for a batch of so many entries, which it [wants](Self::wants_slots).
     ///
     /// # Errors
     ///
     /// As there; parameters in another order, or more than `N`.
-    pub(crate) fn rows_in_order<'a, K: UpdateKind, const N: usize>(
+    #[allow(clippy::type_complexity)]
+    pub(crate) fn rows_in_order<'a, K: UpdateKind, S: UpdateKind, const N: usize>(
         &'a mut self,
-        parameters: impl Iterator<Item = (usize, &'a mut Table<T>)>,
-    ) -> Result<[Option<RowUpdater<'a, R, T, K>>; N]> {
-        let mut wanted: [Option<(usize, Weights<'a, T>)>; N] = [const { None }; N];
-        for (place, (index, table)) in parameters.enumerate() {
+        parameters: impl Iterator<Item = (usize, &'a mut Table<T>, Option<usize>)>,
+    ) -> Result<([Option<RowUpdater<'a, R, T, K>>; N], [Option<RowUpdater<'a, R, T, S>>; N])> {
+        let mut wanted: [Option<(usize, Weights<'a, T>, Option<u32>)>; N] = [const { None }; N];
+        for (place, (index, table, n_entries)) in parameters.enumerate() {
+            let n_slots = n_entries.filter(|_| S::SLOTS).map(|count| slots_of(count, table));
             let mut weights = Weights::Table(table);
             self.check_kind::<K>(index, &weights)?;
             self.check_begun(index)?;
-            self.ready::<K>(index, &mut weights);
+            match n_slots {
+                Some(_) => self.ready::<S>(index, &mut weights),
+                None => self.ready::<K>(index, &mut weights),
+            }
             let is_next = wanted[..place.min(N)]
                 .last()
-                .is_none_or(|last| last.as_ref().is_some_and(|(before, _)| *before < index));
+                .is_none_or(|last| last.as_ref().is_some_and(|(before, ..)| *before < index));
             match wanted.get_mut(place).filter(|_| is_next) {
-                Some(wanted) => *wanted = Some((index, weights)),
+                Some(wanted) => *wanted = Some((index, weights, n_slots)),
                 None => return Err(OptimizerError::Repeated { indices: vec![index] }.into()),
             }
         }
         let (groups, tenant, clock, mode) = (&self.groups, &self.tenant, self.clock, self.mode);
+        let (mut rows, mut slotted) = ([const { None }; N], [const { None }; N]);
         let mut records = self.parameters.iter_mut().enumerate();
-        Ok(wanted.map(|wanted| {
-            let (index, weights) = wanted?;
+        for (place, wanted) in wanted.into_iter().enumerate() {
+            let Some((index, weights, n_slots)) = wanted else { break };
             // Ascending, and each there is: it was checked.
-            let (_, record) = records.find(|(number, _)| *number == index)?;
+            let Some((_, record)) = records.find(|(number, _)| *number == index) else { break };
             let group = &groups[record.group];
-            Some(lend(record, group, (weights, 0), tenant, clock, mode))
-        }))
+            match n_slots {
+                Some(n_slots) => {
+                    let weights = (weights, n_slots);
+                    slotted[place] = Some(lend(record, group, weights, tenant, clock, mode));
+                }
+                None => rows[place] = Some(lend(record, group, (weights, 0), tenant, clock, mode)),
+            }
+        }
+        Ok((rows, slotted))
     }
 
     /// Readies a record whose rows are about to be lent as a `K`: `last` where it is needed, a

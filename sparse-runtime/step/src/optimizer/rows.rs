@@ -111,6 +111,22 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         (cursor, CatchUp { last, ..self.catch_up.reborrow() })
     }
 
+    /// [`split`](Self::split), and the sums of gradients by rows.
+    ///
+    /// # Panics
+    ///
+    /// As [`cursor`](Self::cursor).
+    pub(crate) fn split_with_sums(
+        &mut self,
+        row_size: usize,
+    ) -> (RowCursor<'_, R, T, K>, CatchUp<'_, R, T>, &mut RowAccumulator) {
+        assert!(row_size == self.row_size(), "rows of {}, not {row_size}", self.row_size());
+        let places = self.memory.places(row_size);
+        let cursor = RowCursor { places, step: self.step, factor: self.factor, rows: PhantomData };
+        let last = self.memory.known_last_steps(row_size, self.catch_up.last);
+        (cursor, CatchUp { last, ..self.catch_up.reborrow() }, &mut *self.sums)
+    }
+
     /// Asks for the memory of a row ahead of its use. Any row will do: one outside is ignored.
     #[inline(always)]
     pub fn prefetch(&mut self, row: usize) {
