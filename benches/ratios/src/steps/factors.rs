@@ -11,6 +11,7 @@ use nnz::prelude::*;
 graph! {
     /// Factors and biases of users and items.
     pub model Factors {
+        specialize = [Sgd, AdaGrad, Ftrl, Adam];
         input user: dense<u32>[n];
         input item: dense<u32>[n];
         label rating: dense[n];

@@ -1,8 +1,9 @@
 //! An updater without the type of its rule.
 
 use super::each_sample::Samples;
+use super::one_column;
 use super::one_pass::OnePass;
-use super::program::{Output, Pool, Program, Read, Source, TrainedDense, TrainedTable};
+use super::program::{Output, Program, Read, Source, TrainedDense, TrainedTable};
 use super::table_rows::TableRows;
 use crate::error::Result;
 use crate::model::RowSteps;
@@ -207,12 +208,10 @@ impl<R: UpdateRule, T: Float<Accumulator = T>> Borrower<R, T>
         let is_of =
             |read: &&Read<'_, '_, T>| matches!(read.source, Source::Trained(of) if of == table);
         let mut reads = self.reads.iter().filter(is_of);
-        match (reads.next()?, reads.next()) {
-            (read, None) if read.pool == Pool::Product && read.size == 1 => {
-                Some((self.n_samples, read.refs.n_entries()))
-            }
-            _ => None,
-        }
+        let (read, None) = (reads.next()?, reads.next()) else { return None };
+        // The form of tables that may have slots.
+        one_column::entries_of(std::slice::from_ref(read), read.size)
+            .map(|_| (self.n_samples, read.refs.n_entries()))
     }
 
     fn call<'t, K: UpdateKind, S: UpdateKind>(

@@ -41,10 +41,11 @@ pub(super) enum Entries<'b, T: Float> {
     Ones(CsrView<'b, Unit>, &'b [u32]),
 }
 
-/// The entries, if the reads of a table are one product with a table of one column.
+/// The entries, if the reads of a table with rows of this size are one product with a table of one
+/// column.
 pub(super) fn entries_of<'b, T: Float>(
     reads: &[Read<'b, '_, T>],
-    facts: TableFacts,
+    row_size: usize,
 ) -> Option<Entries<'b, T>> {
     fn ids_of<'b, V: Stored>(csr: CsrView<'b, V>) -> Option<&'b [u32]> {
         match csr.columns() {
@@ -54,8 +55,8 @@ pub(super) fn entries_of<'b, T: Float>(
     }
     let [Read { refs, pool: Pool::Product, .. }] = reads else { return None };
     match refs {
-        Refs::Csr(csr) if facts.row_size == 1 => Some(Entries::Each(*csr, ids_of(*csr)?)),
-        Refs::Units(csr) if facts.row_size == 1 => Some(Entries::Ones(*csr, ids_of(*csr)?)),
+        Refs::Csr(csr) if row_size == 1 => Some(Entries::Each(*csr, ids_of(*csr)?)),
+        Refs::Units(csr) if row_size == 1 => Some(Entries::Ones(*csr, ids_of(*csr)?)),
         _ => None,
     }
 }

@@ -50,6 +50,9 @@ impl<'b, 'r, R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind> OneRow<'b,
         facts: TableFacts,
         rows: &'r mut RowUpdater<'_, R, T, K>,
     ) -> Self {
+        // A row is read at once, so that a sample waits for each that is not in the first cache.
+        const FIRST_CACHE: usize = 1 << 15;
+        let prefetches = rows.bytes() > FIRST_CACHE;
         let (cursor, settling, sums) = rows.split_with_sums(facts.row_size);
         OneRow {
             ids,
@@ -57,7 +60,7 @@ impl<'b, 'r, R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind> OneRow<'b,
             row_size: facts.row_size,
             numbers: place.numbers,
             gradients: has_gradient.then_some(place.gradients),
-            prefetches: facts.is_large,
+            prefetches,
             catches_up: facts.catches_up,
             updated,
             cursor,

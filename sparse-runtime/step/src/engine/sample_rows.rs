@@ -63,7 +63,12 @@ pub(super) unsafe fn read<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKin
     }
     if let Some(later) = later.filter(|_| facts.is_large) {
         let ids = read.refs.of_sample(later, buffer).0;
-        with_column_ids!(ids, |ids| rows.prefetch_each(facts.row_size, ids));
+        with_column_ids!(ids, |ids| {
+            rows.prefetch_each(facts.row_size, ids);
+            if !updated && read.has_gradient {
+                rows.sums_mut().own_slots().prefetch_each(ids);
+            }
+        });
     }
     let (ids, values) = read.refs.of_sample(sample, buffer);
     read.refs.check(sample, ids, facts.n_rows)?;

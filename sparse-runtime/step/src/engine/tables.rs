@@ -76,7 +76,7 @@ where
                 Some(_) => (tables.next(), slotted.next()),
                 None => (None, None),
             };
-            let entries = || one_column::entries_of(of_reads, facts);
+            let entries = || one_column::entries_of(of_reads, facts.row_size);
             let has_gradient = of_reads.iter().all(|read| read.has_gradient);
             if let Some(rows) = with_slots.and_then(Option::as_mut) {
                 if let Some(entries) = entries() {
