@@ -8,7 +8,6 @@ use crate::error::Result;
 use crate::linear::Scratch;
 use crate::model::RowSteps;
 use crate::optimizer::{DenseStates, RowUpdater, UpdateKind};
-use nnz_device::simd;
 use nnz_optim::UpdateRule;
 use sparse_core::element::Float;
 use std::ops::Range;
@@ -47,7 +46,9 @@ pub(crate) struct Samples<'s, 'f, T: Float> {
 }
 
 impl<T: Float<Accumulator = T>> Samples<'_, '_, T> {
-    /// A step for each of them. Ends early after a loss that is infinite or NaN.
+    /// A step for each of them. Ends early after a loss that is infinite or NaN. What takes vectors
+    /// is in functions of its own, so that this is compiled once.
+    #[inline(never)]
     pub(super) fn steps<R: UpdateRule, K: UpdateKind>(
         &mut self,
         reads: &[Read<'_, '_, T>],
@@ -60,10 +61,7 @@ impl<T: Float<Accumulator = T>> Samples<'_, '_, T> {
         let facts = |table: usize| Some(sample_rows::facts(tables.get(table)?.as_ref()?));
         let result = layout.of(reads, facts).and_then(|()| {
             let mut of_call = Tables::new(reads, &layout, n_samples, tables, &mut [], true);
-            simd::wide(
-                #[inline(always)]
-                || self.step_all(&mut of_call, dense, states),
-            )
+            self.step_all(&mut of_call, dense, states)
         });
         self.numbers.layout = layout;
         result

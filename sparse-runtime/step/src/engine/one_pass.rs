@@ -13,7 +13,6 @@ use super::whole_batch::{
 };
 use crate::error::Result;
 use crate::optimizer::{RowUpdater, UpdateKind};
-use nnz_device::simd;
 use nnz_optim::UpdateRule;
 use sparse_core::element::Float;
 
@@ -42,6 +41,7 @@ pub(super) fn has_one_gradient_by_table<T: Float>(reads: &[Read<'_, '_, T>]) -> 
 impl<T: Float<Accumulator = T>> OnePass<'_, '_, T> {
     /// The step but for dense parameters. `slotted` are tables of one column whose rows have a slot
     /// for their sum beside the weight; they are not among `tables`.
+    #[inline(never)]
     pub(super) fn run<'t, R: UpdateRule, K: UpdateKind, S: UpdateKind>(
         &mut self,
         reads: &[Read<'_, '_, T>],
@@ -66,10 +66,7 @@ impl<T: Float<Accumulator = T>> OnePass<'_, '_, T> {
             tables.iter_mut().flatten().for_each(clear);
             slotted.iter_mut().flatten().for_each(clear_slotted);
             let mut of_call = Tables::new(reads, &layout, n_samples, tables, slotted, false);
-            simd::wide(
-                #[inline(always)]
-                || self.sum_all(&mut of_call, dense, outputs),
-            )
+            self.sum_all(&mut of_call, dense, outputs)
         });
         self.numbers.layout = layout;
         if result.is_ok() {
