@@ -8,7 +8,7 @@
 //! ```
 
 use crate::Program;
-use crate::printed::written;
+use crate::report::written;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use nnz::data::synthetic;
 use nnz::prelude::*;

@@ -5,9 +5,9 @@
 //! ```
 
 use crate::Program;
+use crate::models::notes::{classes, first_feature};
 use crate::models::{ModelKind, ModelVisitor};
-use crate::notes::{classes, first_feature};
-use crate::printed::escaped;
+use crate::report::escaped;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use nnz::core::storage::Storage;
 use nnz::model::ParameterRef;
@@ -17,9 +17,9 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Prints what a file that `train --save` wrote holds: the model's plan, and for each parameter its
-/// storage, shape, norms and largest weights: of features by their numbers in the file that the
-/// model was trained on, of classes by their labels.
+/// Prints what a file that `train --save` wrote holds: for each parameter its storage, shape, norms
+/// and largest weights: of features by their numbers in the file that the model was trained on, of
+/// classes by their labels. `nnz plan` prints the plan of the model.
 #[derive(Debug, Parser)]
 #[command(name = "inspect")]
 struct Arguments {
@@ -126,7 +126,6 @@ impl ModelVisitor for Show<'_> {
         self.saved.check_dims::<M>().map_err(nnz::Error::from)?;
         let mut model = make(self.saved.dims.clone(), Seed(0))?;
         checkpoint::load(&mut model, self.path)?;
-        writeln!(self.out, "{}", model.plan())?;
         for (saved, parameter) in self.saved.parameters.iter().zip(model.parameters()) {
             writeln!(self.out, "{}", heading(saved))?;
             self.show(parameter, saved)?;

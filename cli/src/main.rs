@@ -1,27 +1,29 @@
-//! The command line of `nnz`: the models of the examples on files of text.
+//! The command line of `nnz`: sparse models on files of data.
 //!
 //! ```text
 //! cargo run --release -p nnz-cli -- generate 200000 1048576 39 clicks.svm
 //! cargo run --release -p nnz-cli -- train --model logistic --data clicks.svm \
 //!     --save model.safetensors
+//! cargo run --release -p nnz-cli -- evaluate --model model.safetensors --data clicks.svm
 //! cargo run --release -p nnz-cli -- predict --model model.safetensors --data clicks.svm \
 //!     --output scores.tsv
 //! cargo run --release -p nnz-cli -- inspect model.safetensors --top 20
 //! ```
 
-mod changed;
-mod data;
+mod evaluate;
 mod files;
 mod generate;
+mod input;
 mod inspect;
 mod models;
-mod notes;
+mod plan;
 mod predict;
-mod printed;
-mod summary;
+mod report;
+mod shell;
 mod train;
+mod unknown_flags;
 
-use clap::{ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::process::ExitCode;
 
 /// An error of a program: of the library, or in words.
@@ -33,20 +35,53 @@ struct Program {
     run: fn(&ArgMatches) -> Result<(), Failure>,
 }
 
-fn main() -> ExitCode {
-    let programs = [train::program(), predict::program(), inspect::program(), generate::program()];
-    let command = Command::new("nnz")
-        .about("Trains sparse models on files of text, scores files with them, and shows them.")
+/// The subcommands.
+fn programs() -> Vec<Program> {
+    vec![
+        train::program(),
+        evaluate::program(),
+        predict::program(),
+        inspect::program(),
+        plan::program(),
+        generate::program(),
+        shell::completions(),
+        shell::manual(),
+    ]
+}
+
+/// The command line.
+fn command() -> Command {
+    let quiet = Arg::new(QUIET)
+        .long(QUIET)
+        .global(true)
+        .action(ArgAction::SetTrue)
+        .help("Print results, warnings and errors alone: no progress, and not what was read");
+    Command::new("nnz")
+        .about(
+            "Trains sparse models on files of text, evaluates them, scores files, and shows them.",
+        )
         .version(env!("CARGO_PKG_VERSION"))
+        .propagate_version(true)
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommands(programs.iter().map(|program| program.command.clone()));
-    let matches = command.get_matches();
+        .arg(quiet)
+        .subcommands(programs().into_iter().map(|program| program.command))
+}
+
+const QUIET: &str = "quiet";
+
+fn main() -> ExitCode {
+    let mut command = command();
+    let matches = match command.try_get_matches_from_mut(std::env::args_os()) {
+        Ok(matches) => matches,
+        Err(error) => unknown_flags::explained(error, &command).exit(),
+    };
     // One of them is required.
     let Some((name, matches)) = matches.subcommand() else { return ExitCode::FAILURE };
-    for program in programs.iter().filter(|program| program.command.get_name() == name) {
+    report::set_quiet(matches.get_flag(QUIET));
+    for program in programs().iter().filter(|program| program.command.get_name() == name) {
         if let Err(error) = (program.run)(matches) {
-            printed::tell(format_args!("nnz {name}: {error}"));
+            report::tell(format_args!("nnz {name}: {error}"));
             return ExitCode::FAILURE;
         }
     }

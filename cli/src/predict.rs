@@ -5,20 +5,20 @@
 //!     --output scores.tsv
 //! ```
 
-use crate::changed::Change;
-use crate::data::{Known, Reading, tell_skipped};
+use crate::evaluate::{Evaluate, Measuring};
 use crate::files::{beside, check_not_read, check_writable};
-use crate::models::{ModelKind, ModelVisitor};
-use crate::notes::{check_ids, classes, clip};
-use crate::printed::escaped;
+use crate::input::{Format, Known, Reading, tell_skipped};
+use crate::models::ModelVisitor;
+use crate::models::output_change::Change;
+use crate::models::saved::SavedModel;
+use crate::report::tell;
 use crate::{Failure, Program};
 use clap::{CommandFactory, FromArgMatches, Parser};
-use nnz::data::{AnyDataset, IdMap};
+use nnz::data::{AnyDataset, ReadError};
 use nnz::prelude::*;
-use nnz::training::checkpoint::CheckpointMetadata;
 use nnz::training::{save_changed_predictions, write_changed_predictions};
-use std::io::{self, StdoutLock, Write};
-use std::path::PathBuf;
+use std::io::{self, BufRead, BufReader, Read, StdoutLock, Write};
+use std::path::{Path, PathBuf};
 
 /// Writes the outputs of a model that `train --save` wrote, a line for each sample of the data, in
 /// order.
@@ -38,20 +38,26 @@ struct Arguments {
     /// The model's file.
     #[arg(long)]
     model: PathBuf,
-    /// The data; its labels are not looked at.
+    /// The data; its labels are not looked at. Of -, the standard input, each line is scored as it
+    /// comes.
     #[arg(long)]
     data: PathBuf,
-    /// The data has no labels: lines of libffm begin with an entry, those of words with a text,
-    /// ratings are a user and an item, and csv and criteo have no column for what the schema calls
-    /// a label.
+    /// The data has no labels, which need not be said of libsvm: lines of libffm begin with an
+    /// entry, those of words with a text, ratings are a user and an item, and csv and criteo have
+    /// no column for what the schema calls a label.
     #[arg(long)]
     no_labels: bool,
     /// softmax: write the label of the most probable class in the place of the probabilities.
+    #[arg(long, visible_alias = "print-label")]
+    class: bool,
+    /// Show the metrics of `evaluate` on the error stream as well; the data has labels.
     #[arg(long)]
-    print_label: bool,
+    metrics: bool,
+    #[command(flatten)]
+    measuring: Measuring,
     #[command(flatten)]
     reading: Reading,
-    /// Where to write, whole or not at all; to the standard output if not said.
+    /// Where to write, whole or not at all; to the standard output, as -, if not said.
     #[arg(long)]
     output: Option<PathBuf>,
     /// Rows that are evaluated at a time.
@@ -65,66 +71,141 @@ pub(crate) fn program() -> Program {
 }
 
 fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let path = &arguments.model;
-    let (saved, own_ids) = checkpoint::read_ids(path)?;
-    let kind = ModelKind::of_name(&saved.model).ok_or_else(|| {
-        format!("{}: `{}` is not a model of `train`", path.display(), escaped(&saved.model))
-    })?;
     if arguments.reading.skip.is_some() {
         let message = "--skip would leave lines out, and those after them would stand beside other samples: correct the data, or take the lines out of it";
         return Err(message.into());
     }
-    let labels = classes(&saved.notes)?;
-    let change = match (arguments.print_label, labels) {
+    if arguments.metrics && arguments.no_labels {
+        return Err("--metrics needs labels, and --no-labels says that there are none".into());
+    }
+    let path = &arguments.model;
+    let saved = SavedModel::open(path)?;
+    let change = match (arguments.class, saved.labels.clone()) {
         (true, Some(labels)) => Some(Change::Label(labels)),
         (true, None) => {
             let path = path.display();
             return Err(format!(
-                "--print-label: `{path}` has no labels of classes, which `train --model softmax` keeps: leave it out, or train again"
+                "--class: `{path}` has no labels of classes, which `train --model softmax` keeps: leave it out, or train again"
             )
             .into());
         }
-        (false, _) => clip(&saved.notes)?.map(|(low, high)| Change::Clip(low, high)),
+        (false, _) => saved.clip.map(|(low, high)| Change::Clip(low, high)),
     };
-    let own = |name: &str| {
-        let found = own_ids.iter().find(|(known, _)| known == name);
-        found.map(|(_, ids)| ids.clone())
-    };
-    // Of files of before they are in two files beside the model's.
-    let ids = |ending| IdMap::read(beside(path, ending));
-    let known = Known {
-        n_features: saved.dims.get("d"),
-        index_base: None,
-        classes: None,
-        no_labels: arguments.no_labels,
-        ids: match (kind, own("user"), own("item")) {
-            (ModelKind::MatrixFactorization, Some(users), Some(items)) => Some((users, items)),
-            (ModelKind::MatrixFactorization, ..) => Some((ids("users")?, ids("items")?)),
-            _ => None,
-        },
-    };
-    if let Some(ids) = &known.ids {
-        check_ids(path, &saved.notes, ids)?;
+    let is_pipe = arguments.data.as_os_str() == DASH;
+    if is_pipe && (arguments.output().is_some() || arguments.metrics) {
+        return Err("--data -: predictions of lines of a pipe go to the standard output, as they come, and are not measured: leave --output and --metrics out".into());
     }
-    if let Some(output) = &arguments.output {
+    if let Some(output) = arguments.output() {
         let ids = ["users", "items"].map(|ending| beside(path, ending));
         let data = arguments.reading.files([&arguments.data]);
         let read = [path].into_iter().chain(&data).chain(&ids);
         check_not_read("--output", output, read.map(PathBuf::as_path))?;
         check_writable("--output", output)?;
     }
-    let mut reading = arguments.reading.clone();
-    reading.adopt(&saved.notes)?;
-    reading.check(&arguments.data, None)?;
-    let data = reading.open(&arguments.data, &known, false)?;
-    kind.with(Predict { arguments, saved: &saved, data: &data, change })?;
+    let reading = saved.reading(&arguments.reading, &arguments.data)?;
+    let known = if arguments.metrics {
+        saved.known_of_labelled()
+    } else {
+        // What stands before the entries of libsvm is not looked at, be it a label or not.
+        let is_libsvm = reading.format_of(&arguments.data) == Format::Libsvm;
+        Known { no_labels: arguments.no_labels || is_libsvm, ..saved.known.clone() }
+    };
+    if is_pipe {
+        return saved.kind.with(PredictLines { arguments, saved: &saved, reading, known, change });
+    }
+    let data = if arguments.metrics {
+        saved.open_labelled(&reading, &arguments.data)?
+    } else {
+        reading.open(&arguments.data, &known, false)?
+    };
+    saved.kind.with(Predict { arguments, saved: &saved, data: &data, change })?;
     tell_skipped(&data);
+    if arguments.metrics {
+        let (measuring, rows) = (arguments.measuring, arguments.batch_size);
+        let evaluate = Evaluate { saved: &saved, data: &data, measuring, rows };
+        tell(saved.kind.with(evaluate)?.table().trim_end());
+    }
     Ok(())
+}
+
+/// The name that stands for the standard input and output.
+const DASH: &str = "-";
+
+impl Arguments {
+    /// The file to write, if it is not the standard output.
+    fn output(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| path.as_os_str() != DASH)
+    }
+}
+
+/// Scores the lines of a pipe as they come.
+struct PredictLines<'a> {
+    arguments: &'a Arguments,
+    saved: &'a SavedModel,
+    reading: Reading,
+    known: Known,
+    change: Option<Change>,
+}
+
+impl ModelVisitor for PredictLines<'_> {
+    type Output = Result<(), Failure>;
+
+    fn visit<M: Model<Element = f32>>(
+        mut self,
+        make: fn(Dims, Seed) -> Result<M>,
+    ) -> Result<(), Failure> {
+        let mut model = self.saved.load(make)?;
+        let mut change = |line: &mut String| {
+            if let Some(change) = &self.change {
+                change.apply(line);
+            }
+        };
+        let mut stdin = BufReader::new(io::stdin());
+        let mut output = Output { stdout: io::stdout().lock(), is_closed: false };
+        let (mut text, mut lines) = (Vec::new(), 0);
+        while read_lines_there(&mut stdin, &mut text)? {
+            let data = self.reading.read_lines(&self.arguments.data, &text, lines, &self.known);
+            lines += text.iter().filter(|byte| **byte == b'\n').count() as u64;
+            self.reading.after_first_lines();
+            let data = match data {
+                Ok(data) => data,
+                // Blank lines and comments alone.
+                Err(error) if is_empty(&error) => continue,
+                Err(error) => return Err(error),
+            };
+            let rows = self.arguments.batch_size;
+            let written =
+                write_changed_predictions(&mut model, &data, rows, &mut output, &mut change);
+            match written {
+                _ if output.is_closed => return Ok(()),
+                Err(error) => return Err(error.into()),
+                Ok(()) => output.flush()?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_empty(error: &Failure) -> bool {
+    matches!(error.downcast_ref(), Some(Error::Read(ReadError::Empty { .. })))
+}
+
+/// Waits for a line, and takes those that are there behind it; false at the end.
+fn read_lines_there(reader: &mut BufReader<impl Read>, text: &mut Vec<u8>) -> io::Result<bool> {
+    text.clear();
+    if reader.read_until(b'\n', text)? == 0 {
+        return Ok(false);
+    }
+    if let Some(end) = reader.buffer().iter().rposition(|byte| *byte == b'\n') {
+        text.extend_from_slice(&reader.buffer()[..=end]);
+        reader.consume(end + 1);
+    }
+    Ok(true)
 }
 
 struct Predict<'a> {
     arguments: &'a Arguments,
-    saved: &'a CheckpointMetadata,
+    saved: &'a SavedModel,
     data: &'a AnyDataset,
     change: Option<Change>,
 }
@@ -133,9 +214,7 @@ impl ModelVisitor for Predict<'_> {
     type Output = Result<()>;
 
     fn visit<M: Model<Element = f32>>(self, make: fn(Dims, Seed) -> Result<M>) -> Result<()> {
-        self.saved.check_dims::<M>()?;
-        let mut model = make(self.saved.dims.clone(), Seed(0))?;
-        checkpoint::load(&mut model, &self.arguments.model)?;
+        let mut model = self.saved.load(make)?;
         let rows = self.arguments.batch_size;
         let mut change = |line: &mut String| {
             if let Some(change) = &self.change {
@@ -143,7 +222,7 @@ impl ModelVisitor for Predict<'_> {
             }
         };
         let change = &mut change;
-        match &self.arguments.output {
+        match self.arguments.output() {
             Some(path) => save_changed_predictions(&mut model, self.data, rows, path, change),
             None => {
                 let mut output = Output { stdout: io::stdout().lock(), is_closed: false };

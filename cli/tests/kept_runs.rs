@@ -359,8 +359,12 @@ fn flags_that_would_do_nothing_are_refused() {
     let logistic = ["--model", "logistic", "--data", &svm];
     let (svm, words) = (["--model", "fm", "--data", &svm], ["--model", "fm", "--data", &words]);
     for (arguments, more, message) in [
-        (&svm, &["--hash-bits", "8"][..], "--hash-bits is for criteo, csv and words, but"),
-        (&svm, &["--hash-seed", "8"], "its columns are taken as they are numbered; leave --hash"),
+        (&svm, &["--hash-seed", "8"][..], "--hash-seed is for formats that are hashed, but"),
+        (
+            &svm,
+            &["--hash-seed", "8"],
+            "its columns are taken as they are numbered, unless --hash-bits",
+        ),
         (&svm, &["--ngrams", "2"], "is read as libsvm, by its ending"),
         (&svm, &["--schema", "y:label"], "--schema is for csv"),
         (&svm, &["--format", "libffm", "--header"], "is read as libffm, by its --format"),

@@ -1,13 +1,18 @@
 //! The command line.
 
 use super::hyperparameter_flags;
-use crate::data::Reading;
-use crate::models::ModelKind;
+use crate::Failure;
+use crate::input::{Reading, TwoLabels};
+use crate::models::saved::SavedModel;
+use crate::models::{ModelKind, Task};
+use crate::report::note;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use clap::parser::ValueSource;
 use clap::{
-    Arg, ArgMatches, Command, CommandFactory, FromArgMatches, Parser, ValueEnum, value_parser,
+    Arg, ArgGroup, ArgMatches, Command, CommandFactory, FromArgMatches, Parser, ValueEnum,
+    value_parser,
 };
+use nnz::data::AnyDataset;
 use std::path::PathBuf;
 
 /// Trains a model on a file of text, in memory or streamed.
@@ -31,12 +36,20 @@ pub(crate) struct Arguments {
     /// The model.
     #[arg(long, value_enum)]
     pub(crate) model: ModelKind,
-    /// The training data; decompressed if its name ends in .gz or .zst.
+    /// The training data, or - for the standard input; decompressed if its name ends in .gz or
+    /// .zst.
     #[arg(long)]
     pub(crate) data: PathBuf,
     /// Data to test on after every epoch.
     #[arg(long)]
     pub(crate) test: Option<PathBuf>,
+    /// Test on this share of the samples, drawn by --seed, and train on the others.
+    #[arg(long, value_name = "SHARE", conflicts_with_all = ["test", "stream"], value_parser = share)]
+    pub(crate) holdout: Option<f64>,
+    /// Go on from a saved model, with other data: its weights, and how it reads data. With the
+    /// state of the update rule too, if --save-state kept it.
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["features", "factors", "positive"])]
+    pub(crate) init: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reading: Reading,
     /// The number of features, if not the largest column of the data.
@@ -87,6 +100,11 @@ pub(crate) struct Arguments {
     /// --weight-decay) has no exact form, lamb takes dense alone.
     #[arg(long, value_enum, default_value = "exact")]
     pub(crate) lazy_update: Lazy,
+    /// Models of two classes: the label of the positive class; any other is negative. If not said,
+    /// labels that are -1 and 1, or from 0 to 1, are read as they are, and of two others the larger
+    /// is positive. The model's file keeps it.
+    #[arg(long, value_name = "LABEL", allow_negative_numbers = true)]
+    pub(crate) positive: Option<f64>,
     /// Leave the bias, the parameter `b`, at 0.
     #[arg(long)]
     pub(crate) no_bias: bool,
@@ -101,7 +119,7 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "threads", conflicts_with = "stream")]
     pub(crate) divide: bool,
     /// Passes over the data.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, visible_alias = "passes", default_value_t = 10)]
     pub(crate) epochs: u64,
     /// The seed of order and initial values.
     #[arg(long, default_value_t = 0)]
@@ -115,6 +133,10 @@ pub(crate) struct Arguments {
     /// Where to save the model (safetensors); of ratings with their ids.
     #[arg(long)]
     pub(crate) save: Option<PathBuf>,
+    /// Save the state of the update rule as well, beside the model as its name with `.state`:
+    /// --init then goes on as if there had been no end, to the bit.
+    #[arg(long, requires = "save", conflicts_with = "patience")]
+    pub(crate) save_state: bool,
     /// Keep the run in this file after every epoch, and at its end: with --resume it goes on from
     /// there, if it was killed or for more --epochs.
     #[arg(long, value_name = "FILE")]
@@ -131,7 +153,7 @@ pub(crate) struct Arguments {
     pub(crate) resume: bool,
     /// End the run after so many epochs in a row that were not better on the test data; --save then
     /// writes the best model, whenever there is a better one.
-    #[arg(long, value_name = "EPOCHS", requires = "test")]
+    #[arg(long, value_name = "EPOCHS", requires = "tested")]
     pub(crate) patience: Option<u64>,
     /// Compute the objective and the training loss after every epoch, by a pass over the training
     /// data.
@@ -194,6 +216,8 @@ impl Arguments {
     pub(crate) fn program() -> Command {
         let flags = hyperparameter_flags::flags();
         let command = Arguments::command().args(flags.into_iter().map(Arg::from));
+        let tested = ArgGroup::new("tested").args(["test", "holdout"]);
+        let command = command.group(tested);
         // A number below 0 is a wrong value, not an unknown flag.
         command.mut_args(|arg| {
             if arg.get_action().takes_values() { arg.allow_negative_numbers(true) } else { arg }
@@ -203,6 +227,10 @@ impl Arguments {
     /// Those of the command line.
     pub(crate) fn of(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let mut arguments = Arguments::from_arg_matches(matches)?;
+        // What comes through a pipe is read once.
+        if cfg!(unix) && arguments.data.as_os_str() == "-" {
+            arguments.data = PathBuf::from("/dev/stdin");
+        }
         let is_given = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
         let special = OF_SCHEDULES.iter().map(|(name, _)| *name).chain([FACTORS]);
         arguments.special = special.filter(|name| is_given(name)).collect();
@@ -246,12 +274,58 @@ impl Arguments {
                 name_of(&self.model),
             ));
         }
-        self.check_schema()
+        Ok(())
+    }
+
+    /// The labels of two classes, where the model has two and does not read them as they are.
+    pub(crate) fn two_labels(&self, data: &AnyDataset) -> Result<Option<TwoLabels>, Failure> {
+        match (self.model.task(), self.positive) {
+            (Task::Binary, asked) => TwoLabels::find(asked, data, &self.data),
+            (_, None) => Ok(None),
+            (_, Some(_)) => Err(format!(
+                "--positive is for models of two classes, but the model is {}: leave it out",
+                name_of(&self.model)
+            )
+            .into()),
+        }
+    }
+
+    /// Refuses to go on from a model of another kind.
+    pub(crate) fn check_init(&self, saved: &SavedModel) -> Result<(), String> {
+        if saved.kind == self.model {
+            return Ok(());
+        }
+        Err(format!(
+            "--init: `{}` is of --model {}, not {}",
+            saved.path.display(),
+            name_of(&saved.kind),
+            name_of(&self.model)
+        ))
+    }
+
+    /// The data to train on, and what --holdout leaves to test on.
+    pub(crate) fn held_out(
+        &self,
+        data: AnyDataset,
+    ) -> Result<(AnyDataset, Option<AnyDataset>), Failure> {
+        let (Some(share), AnyDataset::Memory(all)) = (self.holdout, &data) else {
+            return Ok((data, None));
+        };
+        let (train, test) = all.split(1.0 - share, self.seed)?;
+        if train.n_rows() == 0 || test.n_rows() == 0 {
+            return Err(format!(
+                "--holdout {share} of {} samples leaves none to train or to test on",
+                all.n_rows()
+            )
+            .into());
+        }
+        note(format_args!("held out: {} of {} samples", test.n_rows(), all.n_rows()));
+        Ok((AnyDataset::Memory(train), Some(AnyDataset::Memory(test))))
     }
 
     /// Refuses columns that the model would not read.
-    fn check_schema(&self) -> Result<(), String> {
-        let columns = || self.reading.schema.iter().flat_map(|schema| schema.split(','));
+    pub(crate) fn check_schema(&self, schema: Option<&str>) -> Result<(), String> {
+        let columns = || schema.iter().flat_map(|schema| schema.split(','));
         let of_kind = |kind| {
             let is_it = move |column: &&str| column.rsplit(':').next().map(str::trim) == Some(kind);
             columns().map(str::trim).filter(is_it)
@@ -314,6 +388,14 @@ fn clip(text: &str) -> Result<Clip, String> {
         return Err(format!("{low} is above {high}: the lower end comes first"));
     }
     Ok(Clip::Range(low, high))
+}
+
+/// A part of the samples that leaves some on both sides.
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
+        _ => Err("it is a share of the samples, above 0 and below 1".to_owned()),
+    }
 }
 
 /// A hyperparameter as `NAME=VALUE`.

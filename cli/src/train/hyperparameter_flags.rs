@@ -11,8 +11,8 @@ pub(crate) struct Flag {
     meaning: &'static str,
     /// Whether it is a choice.
     is_choice: bool,
-    /// The rules that have it.
-    rules: Vec<&'static str>,
+    /// The rules that have it, each with its default.
+    rules: Vec<(&'static str, Option<f64>)>,
 }
 
 /// A flag for each hyperparameter that some rule has, in the order of the rules.
@@ -22,13 +22,14 @@ pub(crate) fn flags() -> Vec<Flag> {
         type Output = ();
         fn visit<R: UpdateRule>(self, mut rule: R) {
             for row in rule.hyperparameters() {
+                let of_rule = (R::NAME, row.get());
                 match self.0.iter_mut().find(|flag| flag.name == row.name) {
-                    Some(flag) => flag.rules.push(R::NAME),
+                    Some(flag) => flag.rules.push(of_rule),
                     None => self.0.push(Flag {
                         name: row.name,
                         meaning: row.meaning.trim(),
                         is_choice: row.bound == Bound::Flag,
-                        rules: vec![R::NAME],
+                        rules: vec![of_rule],
                     }),
                 }
             }
@@ -42,20 +43,44 @@ pub(crate) fn flags() -> Vec<Flag> {
     flags
 }
 
+impl Flag {
+    /// The rules that have it by their defaults: `default 0.01 (sgd, dcasgd), 0.001 (adam)`;
+    /// without the rules if they are all that there are, and agree.
+    fn defaults(&self) -> String {
+        let shown = |default: Option<f64>| match default {
+            Some(number) => number.to_string(),
+            None => "none".to_owned(),
+        };
+        let mut defaults: Vec<Option<f64>> = Vec::new();
+        for (_, default) in &self.rules {
+            if !defaults.contains(default) {
+                defaults.push(*default);
+            }
+        }
+        if let ([default], true) = (&defaults[..], self.rules.len() == NAMES.len()) {
+            return format!("default {}", shown(*default));
+        }
+        let of_default = |default: &Option<f64>| {
+            let rules = self.rules.iter().filter(|(_, other)| other == default);
+            let names: Vec<&str> = rules.map(|(name, _)| *name).collect();
+            format!("{} ({})", shown(*default), names.join(", "))
+        };
+        let parts: Vec<String> = defaults.iter().map(of_default).collect();
+        format!("default {}", parts.join(", "))
+    }
+}
+
 impl From<Flag> for Arg {
     fn from(flag: Flag) -> Arg {
-        let rules = if flag.rules.len() == NAMES.len() {
-            String::new()
-        } else {
-            format!(" ({})", flag.rules.join(", "))
-        };
         let arg = Arg::new(flag.name)
             .long(flag.name.replace('_', "-"))
             .value_name("NUMBER")
             .value_parser(value_parser!(f64))
             .allow_negative_numbers(true)
-            .help(format!("{}{rules}", flag.meaning.trim_end_matches('.')))
+            .help(format!("{} [{}]", flag.meaning.trim_end_matches('.'), flag.defaults()))
             .help_heading("Hyperparameters of the update rule");
+        // What most programs call it.
+        let arg = if flag.name == "learning_rate" { arg.visible_alias("lr") } else { arg };
         if flag.is_choice { arg.num_args(0..=1).default_missing_value("1") } else { arg }
     }
 }

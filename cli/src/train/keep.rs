@@ -3,10 +3,11 @@
 use super::arguments::{Arguments, Watched};
 use super::clipping::Clipping;
 use super::run::Run;
+use super::state;
 use crate::Failure;
 use crate::files;
-use crate::notes::{CLIP, note_of_clip};
-use crate::printed::tell;
+use crate::models::notes::{CLIP, note_of_clip};
+use crate::report::tell;
 use clap::ValueEnum;
 use nnz::core::update_rules::UpdateRule;
 use nnz::data::{DataSource, IdMap};
@@ -20,6 +21,8 @@ pub(crate) fn check(arguments: &Arguments) -> Result<(), Failure> {
     let (save, run) = (&arguments.save, &arguments.checkpoint);
     let read = arguments.reading.files([&arguments.data].into_iter().chain(&arguments.test));
     let saved = save.iter().map(|path| ("--save", path));
+    let state = state::to_save(arguments);
+    let saved = saved.chain(state.iter().map(|path| ("--save-state", path)));
     for (flag, path) in saved.chain(run.iter().map(|path| ("--checkpoint", path))) {
         files::check_not_read(flag, path, read.iter().map(PathBuf::as_path))?;
         files::check_writable(flag, path)?;
@@ -92,10 +95,13 @@ pub(crate) fn attach<'a, R: UpdateRule, E>(
         trainer = trainer.setting(CLIP, clip);
     }
     let mut watched = "nothing".to_owned();
-    if let (Some(patience), Some(test)) = (arguments.patience, &arguments.test) {
+    if let Some(patience) = arguments.patience {
         let watch = watch(arguments)?;
         let name = name_of(arguments.watch.unwrap_or(Watched::Loss));
-        watched = format!("{name} on {} bytes", size(test)?);
+        watched = match &arguments.test {
+            Some(test) => format!("{name} on {} bytes", size(test)?),
+            None => format!("{name} on {:?} of the data", arguments.holdout),
+        };
         trainer = trainer.callback(EarlyStopping::patience(patience).watch(watch.clone()));
         if let Some(path) = &arguments.save {
             watched += &format!(", for {}", path.display());

@@ -2,6 +2,7 @@
 
 use super::arguments::Arguments;
 use super::clipping::Clipping;
+use crate::models::saved::SavedModel;
 use nnz::data::{AnyDataset, IdMap};
 use std::cell::RefCell;
 use std::io::{self, Write as _};
@@ -12,6 +13,8 @@ pub(crate) struct Run<'a> {
     pub(crate) arguments: &'a Arguments,
     pub(crate) train: &'a AnyDataset,
     pub(crate) test: Option<&'a AnyDataset>,
+    /// The model to go on from.
+    pub(crate) init: Option<&'a SavedModel>,
     /// What predictions are cut to.
     pub(crate) clipping: &'a Clipping<'a>,
     /// For the model's file.

@@ -2,7 +2,7 @@
 
 use super::{Place, Problem, ReadError};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -100,8 +100,13 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>, ReadError> {
 /// Like [`open`], with the count of bytes on disk.
 pub(crate) fn open_counted(path: &Path) -> Result<(Box<dyn Read + Send>, ByteCount), ReadError> {
     let name = path.display().to_string();
-    let file = File::open(path).map_err(|source| io_error(&name, source))?;
-    let total = file.metadata().map_err(|source| io_error(&name, source))?.len();
+    let mut file = File::open(path).map_err(|source| io_error(&name, source))?;
+    let metadata = file.metadata().map_err(|source| io_error(&name, source))?;
+    let total = metadata.len();
+    // What is read of a pipe is gone.
+    if metadata.is_file() && Compression::of(&name).is_none() {
+        check_text(&name, &mut file)?;
+    }
     let count = ByteCount { bytes: Arc::default(), total };
     let file = Counted { file, bytes: Arc::clone(&count.bytes) };
     let reader = match Compression::of(&name) {
@@ -110,6 +115,36 @@ pub(crate) fn open_counted(path: &Path) -> Result<(Box<dyn Read + Send>, ByteCou
         Some(Compression::Zstd) => unzstd(name, file)?,
     };
     Ok((reader, count))
+}
+
+/// The first bytes of files that are not text, what they are, and what to do.
+const OTHER_FILES: &[(&[u8], &str, &str)] = &[
+    (b"\x1f\x8b", "compressed by gzip", "give it a name that ends in .gz"),
+    (b"\x28\xb5\x2f\xfd", "compressed by zstd", "give it a name that ends in .zst"),
+    (b"BZh", "compressed by bzip2", "decompress it by `bunzip2`"),
+    (b"\xfd7zXZ\0", "compressed by xz", "decompress it by `unxz`"),
+    (
+        b"PK\x03\x04",
+        "a zip archive, as npz files are",
+        "take the file out of it by `unzip`; of an npz file of SciPy `nnz::data::npz` reads the matrix",
+    ),
+    (b"PAR1", "a Parquet file", "write it as csv, with pandas by `to_csv`"),
+    (b"\x93NUMPY", "an array of NumPy", "write it as text, or as a sparse matrix by `save_npz`"),
+    (b"\x89HDF", "an HDF5 file", "write it as csv, with pandas by `to_csv`"),
+    (b"\xff\xfe", "text in UTF-16", "convert it by `iconv -f UTF-16 -t UTF-8`"),
+    (b"\xfe\xff", "text in UTF-16", "convert it by `iconv -f UTF-16 -t UTF-8`"),
+];
+
+/// Refuses a file whose first bytes say that it is not text, and returns to its beginning.
+fn check_text(name: &str, file: &mut File) -> Result<(), ReadError> {
+    let io = |source| io_error(name, source);
+    let mut head = Vec::new();
+    (&mut *file).take(8).read_to_end(&mut head).map_err(io)?;
+    file.seek(SeekFrom::Start(0)).map_err(io)?;
+    match OTHER_FILES.iter().find(|(magic, ..)| head.starts_with(magic)) {
+        Some((_, found, help)) => Err(ReadError::OtherFile { file: name.to_owned(), found, help }),
+        None => Ok(()),
+    }
 }
 
 /// The bytes of a file read so far.
@@ -162,7 +197,7 @@ impl Compression {
 
 #[cfg(feature = "gzip")]
 fn gunzip(_: String, file: Counted) -> Result<Box<dyn Read + Send>, ReadError> {
-    Ok(Box::new(flate2::read::MultiGzDecoder::new(file)))
+    Ok(Box::new(super::gzip::Members::new(io::BufReader::new(file))))
 }
 
 #[cfg(not(feature = "gzip"))]
@@ -220,6 +255,28 @@ mod tests {
         let error = blocks.next().unwrap_err().after("rows.gz", 2).to_string();
         assert!(error.starts_with("rows.gz:3:1: a line of more than 1000 bytes"), "{error}");
         assert!(blocks.buffer.capacity() < 4000);
+    }
+
+    #[test]
+    fn d20_files_that_are_not_text_are_named_by_their_first_bytes() {
+        let path = std::env::temp_dir().join(format!("nnz-d20-{}.svm", std::process::id()));
+        for (head, found) in [
+            (&b"PAR1\x15\x04"[..], "is a Parquet file: write it as csv"),
+            (b"\x1f\x8b\x08", "is compressed by gzip: give it a name that ends in .gz"),
+            (b"BZh91AY&SY", "is compressed by bzip2"),
+            (b"\xfd7zXZ\0\0", "is compressed by xz"),
+            (b"PK\x03\x04\x14", "is a zip archive, as npz files are"),
+            (b"\xff\xfe1\0 \0", "is text in UTF-16: convert it by `iconv"),
+        ] {
+            std::fs::write(&path, head).unwrap();
+            let error = open(&path).err().unwrap().to_string();
+            assert!(error.contains(found), "{error}");
+        }
+        std::fs::write(&path, "1 1:1\n0 2:1\n").unwrap();
+        let mut text = String::new();
+        open(&path).unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "1 1:1\n0 2:1\n");
+        std::fs::remove_file(&path).unwrap();
     }
 
     proptest! {

@@ -10,7 +10,13 @@ pub struct Classes(Vec<f64>);
 
 impl Classes {
     /// The classes that occur among some labels, none of them `nan`. O(n log n) for n labels.
-    pub(crate) fn of(labels: impl IntoIterator<Item = f64>) -> Self {
+    ///
+    /// ```
+    /// use nnz::data::Classes;
+    ///
+    /// assert_eq!(Classes::of([2.0, -1.0, 2.0]).labels(), [-1.0, 2.0]);
+    /// ```
+    pub fn of(labels: impl IntoIterator<Item = f64>) -> Self {
         // `+ 0.0` makes one class of -0 and 0.
         let mut classes: Vec<f64> = labels.into_iter().map(|label| label + 0.0).collect();
         classes.sort_unstable_by(f64::total_cmp);

@@ -21,6 +21,8 @@ mod fault_tests;
 mod file_stamp;
 mod fingerprint;
 mod frequency;
+#[cfg(feature = "gzip")]
+mod gzip;
 mod hashing;
 mod in_sequence;
 mod label_statistics;

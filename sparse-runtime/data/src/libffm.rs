@@ -6,7 +6,7 @@ use super::text::{
     Chunk, ColumnKind, ColumnLayout, Lines, RowFormat, RowParser, Survey, WholeFormat, check_text,
     ends_here, sealed::Sealed, skip_blanks,
 };
-use super::{Excerpt, Problem};
+use super::{Excerpt, Hashing, Problem};
 use nnz_step::model::InputRole;
 use sparse_core::element::Float;
 
@@ -27,6 +27,8 @@ use sparse_core::element::Float;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LibFfm {
     n_features: Option<usize>,
+    hashing: Option<Hashing>,
+    ignore_unknown: bool,
     add_repeated: bool,
     without_labels: bool,
 }
@@ -35,7 +37,8 @@ pub struct LibFfm {
 const MAX_FIELD: u64 = 255;
 
 impl LibFfm {
-    /// The number of features is found; an index that occurs twice in a sample is an error.
+    /// The number of features is found. Values of an index that occurs twice in a field of a sample
+    /// are added; an index in two fields of a sample is an error.
     pub fn new() -> Self {
         LibFfm::default()
     }
@@ -46,8 +49,23 @@ impl LibFfm {
         LibFfm { n_features: n_features.into(), ..self }
     }
 
-    /// Adds the values of an index that occurs more than once in a sample, as hashed indices do;
-    /// the field is that of the first.
+    /// Leaves out entries whose index is beyond the [declared](Self::n_features) number of
+    /// features, as those that a model has not seen.
+    #[must_use]
+    pub fn ignore_unknown(self) -> Self {
+        LibFfm { ignore_unknown: true, ..self }
+    }
+
+    /// Folds indices into the columns of a hash, for indices of up to 19 digits that are hashes
+    /// themselves. Values that meet in a column are added.
+    #[must_use]
+    pub fn hashed(self, hashing: Hashing) -> Self {
+        let n_features = Some(hashing.n_columns());
+        LibFfm { hashing: Some(hashing), add_repeated: true, n_features, ..self }
+    }
+
+    /// Adds the values of an index in several fields of a sample, for models that do not read
+    /// fields; the field is that of the first.
     #[must_use]
     pub fn add_repeated(self) -> Self {
         LibFfm { add_repeated: true, ..self }
@@ -125,6 +143,9 @@ impl Parser {
                 let found = Excerpt::word(start);
                 let problem = match other {
                     Err(NotANumber::NotFinite) => Problem::LabelNotFinite { found },
+                    Err(NotANumber::BeyondRange) => {
+                        Problem::LabelBeyondRange { found, element: T::TYPE }
+                    }
                     _ => Problem::ExpectedLabel { found },
                 };
                 return Err(Fault { offset: at(start), problem });
@@ -157,15 +178,25 @@ impl Parser {
             if n_digits > MAX_DIGITS || index >= 1 << 63 {
                 return Err(fault(Problem::IndexTooLarge { found: Excerpt::word(after) }));
             }
+            let index = match self.format.hashing {
+                Some(hashing) => hashing.column("", &index.to_le_bytes()),
+                None => index,
+            };
+            let is_unknown = |n_features| index >= n_features as u64;
+            let is_left_out =
+                self.format.ignore_unknown && self.format.n_features.is_some_and(is_unknown);
             if let Some(n_features) = self.format.n_features
-                && index >= n_features as u64
+                && is_unknown(n_features)
+                && !is_left_out
             {
                 let n_features = n_features as u64;
                 return Err(fault(Problem::BeyondDeclared { index, n_features, base: 0 }));
             }
             match number::<T>(value) {
                 Ok((number, next)) if ends_here(next) => {
-                    self.entries.push(Entry { index, field, value: number.as_f64(), offset });
+                    if !is_left_out {
+                        self.entries.push(Entry { index, field, value: number.as_f64(), offset });
+                    }
                     rest = next;
                 }
                 other => {
@@ -173,6 +204,9 @@ impl Parser {
                     let problem = match other {
                         _ if ends_here(value) => Problem::MissingValue { index },
                         Err(NotANumber::NotFinite) => Problem::ValueNotFinite { index, found },
+                        Err(NotANumber::BeyondRange) => {
+                            Problem::ValueBeyondRange { index, found, element: T::TYPE }
+                        }
                         _ => Problem::ExpectedValue { index, found },
                     };
                     return Err(Fault { offset: at(value), problem });
@@ -181,10 +215,13 @@ impl Parser {
         }
         // Stable: repeated indices are added in the order of the line.
         self.entries.sort_by_key(|entry| entry.index);
-        let repeated = self.entries.windows(2).find(|pair| pair[0].index == pair[1].index);
-        if let (Some(&[_, second]), false) = (repeated, self.format.add_repeated) {
-            let problem = Problem::DuplicateIndex { index: second.index };
-            return Err(Fault { offset: second.offset, problem });
+        let is_in_two =
+            |pair: &&[Entry]| pair[0].index == pair[1].index && pair[0].field != pair[1].field;
+        let in_two = self.entries.windows(2).find(is_in_two);
+        if let (Some([first, second]), false) = (in_two, self.format.add_repeated) {
+            let Entry { index, field, offset, .. } = *second;
+            let problem = Problem::IndexInTwoFields { index, first: first.field, second: field };
+            return Err(Fault { offset, problem });
         }
         let mut entries = self.entries.iter().peekable();
         while let Some(first) = entries.next() {
@@ -272,10 +309,41 @@ mod tests {
     fn repeated_indices_are_refused_or_added() {
         let text = "1 0:5:1 1:5:0.5 2:6:1\n";
         let error = read(LibFfm::new(), text).unwrap_err();
-        assert_eq!(error.to_string(), "file:1:9: index 5 occurs twice in the row");
+        let message = "file:1:9: index 5 is in the fields 0 and 1 of the row: fields have indices of their own, unless values are added (`LibFfm::add_repeated`)";
+        assert_eq!(error.to_string(), message);
         let data = read(LibFfm::new().add_repeated(), text).unwrap();
         assert_eq!(rows(&data, "x"), [[(5, 1.5), (6, 1.0)]]);
         assert_eq!(rows(&data, "field"), [[(5, 0.0), (6, 2.0)]]);
+    }
+
+    #[test]
+    fn d2_values_of_an_index_that_occurs_twice_in_a_field_are_added() {
+        let text = "1 0:0:1 5:2738:0.5 5:2738:0.25\n";
+        assert_eq!(rows(&read(LibFfm::new(), text).unwrap(), "x"), [[(0, 1.0), (2738, 0.75)]]);
+        let error = read(LibFfm::new(), "1 0:0:1 5:2738:0.3651 13:2738:0.3651\n").unwrap_err();
+        let message = "file:1:23: index 2738 is in the fields 5 and 13 of the row";
+        assert!(error.to_string().starts_with(message), "{error}");
+    }
+
+    #[test]
+    fn d10_unknown_features_are_left_out_on_request() {
+        let text = "1 0:1:0.5 1:8:1\n0 1:9:1\n";
+        let format = LibFfm::new().n_features(8);
+        let error = read(format, text).unwrap_err().to_string();
+        assert!(error.contains("index 8 is beyond the 8 features"), "{error}");
+        let data = read(format.ignore_unknown(), text).unwrap();
+        assert_eq!((rows(&data, "x"), data.n_features()), (vec![vec![(1, 0.5)], vec![]], 8));
+    }
+
+    #[test]
+    fn d14_indices_of_64_bits_are_folded_by_a_hash() {
+        let hashing = Hashing::new(10).unwrap();
+        let text = "1 0:72048431380967004:1 1:9223372036854775806:2\n";
+        let data = read(LibFfm::new().hashed(hashing), text).unwrap();
+        let mut expected = [(72048431380967004u64, 1.0f32), (9223372036854775806, 2.0)]
+            .map(|(index, value)| (hashing.column("", &index.to_le_bytes()) as usize, value));
+        expected.sort_by_key(|(column, _)| *column);
+        assert_eq!((rows(&data, "x"), data.n_features()), (vec![expected.to_vec()], 1024));
     }
 
     #[test]
@@ -289,6 +357,8 @@ mod tests {
             ("1 0:9223372036854775808:1\n", "file:1:3: index `9223372036854775808:1` is too large"),
             ("1 0:1:\n", "file:1:7: the entry of index 1 has no value"),
             ("1 0:1:z\n", "file:1:7: expected a number as the value of index 1, found `z`"),
+            ("1 0:1:1e39\n", "file:1:7: the value `1e39` of index 1 is beyond the range of f32"),
+            ("1e39 0:1:1\n", "file:1:1: label `1e39` is beyond the range of f32"),
             ("1 0:1:inf\n", "file:1:7: the value `inf` of index 1 is not a finite number"),
             ("1 0:1:1\0\n", "file:1:8: a NUL byte"),
             ("", "`file` has no rows"),

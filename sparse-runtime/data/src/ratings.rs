@@ -260,6 +260,11 @@ impl Parser {
                 let problem = Problem::LabelNotFinite { found: Excerpt::line(text) };
                 return Err(Fault { offset, problem });
             }
+            Err(super::number::NotANumber::BeyondRange) => {
+                let found = Excerpt::line(text);
+                let problem = Problem::LabelBeyondRange { found, element: T::TYPE };
+                return Err(Fault { offset, problem });
+            }
             _ => {
                 let (column, found) = ("rating".to_owned(), Excerpt::line(text));
                 let problem = Problem::Field { column, expected: "a number", found };

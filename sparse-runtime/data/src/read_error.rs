@@ -4,6 +4,7 @@ use super::DataError;
 use nnz_arrays::escaped::Escaped;
 use nnz_arrays::formats::FormatError;
 use nnz_arrays::kernels::TooManyThreads;
+use sparse_core::storage::ElementType;
 use std::fmt;
 use std::io;
 
@@ -79,6 +80,16 @@ pub enum ReadError {
     TruncatedGzip {
         /// The file.
         file: String,
+    },
+    /// A file that is not text, by its first bytes.
+    #[error("`{file}` is {found}: {help}")]
+    OtherFile {
+        /// The file.
+        file: String,
+        /// What its first bytes say.
+        found: &'static str,
+        /// What to do.
+        help: &'static str,
     },
     /// A zstd file that ends early or is damaged.
     #[error("`{file}` is not a valid zstd file: {}", Escaped(message))]
@@ -193,9 +204,25 @@ pub enum Problem {
         /// The text there.
         found: Excerpt,
     },
-    /// A label is `nan`, infinite or beyond the range of the element type.
+    /// A label is `nan` or infinite.
     #[error("label {found} is not a finite number")]
     LabelNotFinite {
+        /// The text there.
+        found: Excerpt,
+    },
+    /// A label is beyond the range of the element type.
+    #[error("label {found} is beyond the range of {element}")]
+    LabelBeyondRange {
+        /// The text there.
+        found: Excerpt,
+        /// The element type.
+        element: ElementType,
+    },
+    /// A namespace of Vowpal Wabbit's text.
+    #[error(
+        "{found} is a namespace of Vowpal Wabbit's text, which is not read: write each sample as `label index:value …` (LibSVM) or as a label, a tab and words"
+    )]
+    VowpalWabbit {
         /// The text there.
         found: Excerpt,
     },
@@ -227,7 +254,19 @@ pub enum Problem {
         /// The text there.
         found: Excerpt,
     },
-    /// A value is `nan`, infinite or beyond the range of the element type.
+    /// A value is beyond the range of the element type.
+    #[error(
+        "the value {found} of index {index} is beyond the range of {element}: scale the feature"
+    )]
+    ValueBeyondRange {
+        /// The index.
+        index: u64,
+        /// The text there.
+        found: Excerpt,
+        /// The element type.
+        element: ElementType,
+    },
+    /// A value is `nan` or infinite.
     #[error(
         "the value {found} of index {index} is not a finite number; leave the entry out where a value is missing"
     )]
@@ -248,6 +287,18 @@ pub enum Problem {
     DuplicateIndex {
         /// The index.
         index: u64,
+    },
+    /// An index occurs in two fields of a sample.
+    #[error(
+        "index {index} is in the fields {first} and {second} of the row: fields have indices of their own, unless values are added (`LibFfm::add_repeated`)"
+    )]
+    IndexInTwoFields {
+        /// The index.
+        index: u64,
+        /// One field.
+        first: u64,
+        /// The other.
+        second: u64,
     },
     /// The indices of a sample do not ascend.
     #[error("index {index} follows {previous}: the indices of a row must ascend")]

@@ -175,6 +175,11 @@ impl Parser {
                     let problem = Problem::LabelNotFinite { found: Excerpt::word(line) };
                     return Err(Fault { offset: 0, problem });
                 }
+                Err(NotANumber::BeyondRange) => {
+                    let found = Excerpt::word(line);
+                    let problem = Problem::LabelBeyondRange { found, element: T::TYPE };
+                    return Err(Fault { offset: 0, problem });
+                }
                 _ => {
                     let found = Excerpt::word(line);
                     let problem = Problem::Expected { expected: "a label and a tab", found };

@@ -1,5 +1,7 @@
 //! Datasets in memory: named columns with one value, or one row of values, for each sample.
 
+mod binary;
+
 use super::weights::check_weights;
 use super::{Classes, Column, ColumnName, ColumnValues, DataError, IdMap, ReadReport, WEIGHT};
 use nnz_arrays::formats::{Csr, Dense, FormatError};

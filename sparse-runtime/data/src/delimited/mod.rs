@@ -1,5 +1,6 @@
 //! Tables as text, comma or tab separated, with categorical columns hashed.
 
+mod infer;
 mod parse;
 mod scale;
 #[cfg(test)]
@@ -80,7 +81,24 @@ pub(super) enum Kind {
     Ignore,
 }
 
+/// The kinds by their names in a schema.
+const KINDS: [(&str, Kind); 7] = [
+    ("label", Kind::Label),
+    ("weight", Kind::Weight),
+    ("numeric", Kind::Numeric(Numbers::Value)),
+    ("count", Kind::Numeric(Numbers::Log)),
+    ("buckets", Kind::Numeric(Numbers::Buckets)),
+    ("categorical", Kind::Categorical),
+    ("ignore", Kind::Ignore),
+];
+
 impl Kind {
+    /// Its name in a schema.
+    fn name(self) -> &'static str {
+        let (name, _) = KINDS.iter().find(|(_, kind)| *kind == self).unwrap_or(&KINDS[0]);
+        name
+    }
+
     /// Whether it is hashed by the text of a sample.
     fn is_category(self) -> bool {
         matches!(self, Kind::Categorical | Kind::Numeric(Numbers::Buckets))
@@ -220,23 +238,14 @@ impl Delimited {
                 Some((name, kind)) => (name.trim().to_owned(), kind.trim()),
                 None => ((self.columns.len() + 1).to_string(), column.trim()),
             };
-            let kind = match kind {
-                "label" => Kind::Label,
-                "weight" => Kind::Weight,
-                "numeric" => Kind::Numeric(Numbers::Value),
-                "count" => Kind::Numeric(Numbers::Log),
-                "buckets" => Kind::Numeric(Numbers::Buckets),
-                "categorical" => Kind::Categorical,
-                "ignore" => Kind::Ignore,
-                other => {
-                    return Err(DataError::Schema {
-                        message: format!(
-                            "`{other}` is no kind of column: label, weight, numeric, count, buckets, categorical or ignore"
-                        ),
-                    });
-                }
+            let Some((_, kind)) = KINDS.iter().find(|(known, _)| *known == kind) else {
+                return Err(DataError::Schema {
+                    message: format!(
+                        "`{kind}` is no kind of column: label, weight, numeric, count, buckets, categorical or ignore"
+                    ),
+                });
             };
-            self = self.column(&name, kind);
+            self = self.column(&name, *kind);
         }
         Ok(self)
     }

@@ -7,6 +7,7 @@ use super::super::{Excerpt, Hashing, Problem};
 use super::{Delimited, Kind, Numbers};
 use crate::hashing::xxh64;
 use sparse_core::element::Float;
+use sparse_core::storage::ElementType;
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -73,8 +74,7 @@ impl Parser {
     }
 
     fn row<T: Float>(&mut self, line: &[u8], rows: &mut Chunk<T>) -> Result<(), Fault> {
-        let mut fields =
-            Fields { line, next: Some(0), separator: self.separator, quotes: self.quotes };
+        let mut fields = Fields::new(line, self.separator, self.quotes);
         let Parser { hashing, entries, bucket, fields: schema, .. } = self;
         entries.clear();
         for field in schema.iter() {
@@ -179,8 +179,7 @@ impl Parser {
     /// Whether a line is the names of the columns, which are not all numbers: a row of `1,2` may
     /// have the names that columns have by their positions.
     fn is_header(&self, line: &[u8]) -> bool {
-        let mut fields =
-            Fields { line, next: Some(0), separator: self.separator, quotes: self.quotes };
+        let mut fields = Fields::new(line, self.separator, self.quotes);
         let has_name = |field: &Field| match fields.next() {
             Some(Ok((_, found))) => found.trim_ascii() == field.name.as_bytes(),
             _ => false,
@@ -194,8 +193,7 @@ impl Parser {
     /// Adds the numbers of a row to the sums of the columns that are taken as they are; a row that
     /// cannot be read adds nothing.
     pub(super) fn measure(&self, line: &[u8], numbers: &mut Vec<Option<f64>>) -> bool {
-        let mut fields =
-            Fields { line, next: Some(0), separator: self.separator, quotes: self.quotes };
+        let mut fields = Fields::new(line, self.separator, self.quotes);
         numbers.clear();
         for field in &self.fields {
             let Some(Ok((_, text))) = fields.next() else { return false };
@@ -224,8 +222,7 @@ impl<T: Float> RowParser<T> for Parser {
             return if self.is_header(line) { Err(Fault { offset: 0, problem }) } else { Ok(0) };
         }
         self.check_line(line, 0)?;
-        let mut fields =
-            Fields { line, next: Some(0), separator: self.separator, quotes: self.quotes };
+        let mut fields = Fields::new(line, self.separator, self.quotes);
         for field in &self.fields {
             let Some(found) = fields.next() else { return Err(self.count_fault(line)) };
             let (offset, found) = found?;
@@ -278,12 +275,16 @@ fn optional<T: Float>(text: &[u8]) -> Result<Option<T>, &'static str> {
     match number::<T>(text) {
         Ok((value, [])) => Ok(Some(value)),
         Err(crate::number::NotANumber::NotFinite) => Err("a finite number"),
+        Err(crate::number::NotANumber::BeyondRange) => Err(match T::TYPE {
+            ElementType::F32 => "a number within the range of f32",
+            _ => "a number within the range of the element type",
+        }),
         _ => Err("a number"),
     }
 }
 
 /// The fields of a line, each with its offset.
-struct Fields<'a> {
+pub(super) struct Fields<'a> {
     line: &'a [u8],
     /// Where the next one begins, if there is one.
     next: Option<usize>,
@@ -308,6 +309,10 @@ impl<'a> Iterator for Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
+    pub(super) fn new(line: &'a [u8], separator: u8, quotes: bool) -> Self {
+        Fields { line, next: Some(0), separator, quotes }
+    }
+
     #[cold]
     fn quoted(&mut self, start: usize) -> Result<(usize, Cow<'a, [u8]>), Fault> {
         let mut text = Vec::new();

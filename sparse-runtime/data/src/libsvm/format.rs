@@ -22,17 +22,18 @@ impl<T: Float, U: Float> RowFormat<U> for Reader<T> {
 
     fn columns(&self) -> Vec<ColumnLayout> {
         let column = |role, kind| ColumnLayout { name: None, role, kind };
-        vec![
-            column(InputRole::Input, ColumnKind::Csr(self.n_features)),
-            column(InputRole::Label, ColumnKind::Dense(1)),
-        ]
+        let mut columns = vec![column(InputRole::Input, ColumnKind::Csr(self.n_features))];
+        if !self.tolerance.any_label {
+            columns.push(column(InputRole::Label, ColumnKind::Dense(1)));
+        }
+        columns
     }
 
     /// If the base is unknown, columns are as written.
     fn parser(&self, _: &[u8]) -> Parser<U> {
         let n_features = self.n_features.map(|n_features| n_features as u64);
         Parser {
-            rules: Rules { base: self.index_base, n_features },
+            rules: Rules { base: self.index_base, n_features, tolerance: self.tolerance },
             rows: ParsedSamples::new(self.index_base),
         }
     }
@@ -93,9 +94,16 @@ impl<T: Float> RowParser<T> for Parser<T> {
         std::mem::swap(&mut rows.indptr, &mut csr.indptr);
         std::mem::swap(&mut rows.columns, &mut csr.ids);
         std::mem::swap(&mut rows.values, &mut csr.values);
-        std::mem::swap(&mut rows.labels, chunk.dense(LABEL));
+        let has_labels = !self.rules.tolerance.any_label;
+        if has_labels {
+            std::mem::swap(&mut rows.labels, chunk.dense(LABEL));
+        }
         let result = rows.parse(text, self.rules);
-        std::mem::swap(&mut rows.labels, chunk.dense(LABEL));
+        if has_labels {
+            std::mem::swap(&mut rows.labels, chunk.dense(LABEL));
+        } else {
+            rows.labels.clear();
+        }
         let csr = chunk.csr(FEATURES);
         std::mem::swap(&mut rows.indptr, &mut csr.indptr);
         std::mem::swap(&mut rows.columns, &mut csr.ids);

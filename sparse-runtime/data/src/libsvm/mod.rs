@@ -37,6 +37,7 @@ mod parallel;
 mod parse;
 mod parsed_samples;
 mod read;
+mod tolerance;
 mod uninit_output;
 mod write;
 
@@ -49,3 +50,5 @@ pub use write::{write, write_to};
 mod file_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tolerance_tests;

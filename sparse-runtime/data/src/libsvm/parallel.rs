@@ -233,10 +233,21 @@ impl<T: Float> Reading<T> {
 #[cfg(test)]
 mod tests {
     use super::super::parse::Rules;
+    use super::super::tolerance::Tolerance;
     use super::*;
     use nnz_arrays::formats::ColumnIds;
 
-    const RULES: Rules = Rules { base: IndexBase::One, n_features: None };
+    const RULES: Rules = Rules {
+        base: IndexBase::One,
+        n_features: None,
+        tolerance: Tolerance {
+            unsorted: false,
+            repeated: false,
+            unknown: false,
+            any_label: false,
+            hashing: None,
+        },
+    };
 
     /// Samples of 0 to 6 entries, some of 64 bits if they are to be wide.
     fn texts(n: usize, wide: bool) -> Vec<String> {

@@ -11,6 +11,7 @@ use super::super::{Excerpt, Problem};
 use super::IndexBase;
 use super::fast_path::common_entries;
 use super::parsed_samples::{ParsedSamples, largest_base, widened};
+use super::tolerance::Tolerance;
 use nnz_arrays::formats::ColumnIds;
 use nnz_device::simd;
 use sparse_core::element::Float;
@@ -22,6 +23,7 @@ pub(super) struct Rules {
     pub(super) base: IndexBase,
     /// The declared number of features.
     pub(super) n_features: Option<u64>,
+    pub(super) tolerance: Tolerance,
 }
 
 impl<T: Float> ParsedSamples<T> {
@@ -70,8 +72,14 @@ impl<T: Float> ParsedSamples<T> {
         rules: Rules,
     ) -> Result<&'a [u8], (usize, Problem)> {
         let start = self.values.len();
-        let (label, mut rest) = label(text)?;
+        let (label, mut rest) =
+            if rules.tolerance.any_label { (T::zero(), after_label(text)) } else { label(text)? };
         self.labels.push(label);
+        if rules.tolerance.hashing.is_some() {
+            rest = self.entries_in_any_order(rest, rules)?;
+            return self.finish_row(block, text, rest, start, rules);
+        }
+        let entries = rest;
         let mut smallest = u64::from(rules.base == IndexBase::One);
         loop {
             if let ColumnIds::U32(columns) = &mut self.columns {
@@ -92,6 +100,7 @@ impl<T: Float> ParsedSamples<T> {
                         break;
                     }
                     [b'#', ..] => rest = skip_line(entry),
+                    [b'|', ..] => return Err((entry.len(), vowpal_wabbit(entry))),
                     // Query ids group the rows of ranking data; no model here reads them.
                     [b'q', b'i', b'd', b':', ..] => rest = skip_word(entry),
                     _ => {
@@ -102,6 +111,11 @@ impl<T: Float> ParsedSamples<T> {
                 continue;
             }
             if index < smallest || index >= 1 << 63 || n_digits > MAX_DIGITS {
+                if rules.tolerance.unsorted || rules.tolerance.repeated {
+                    self.discard_entries(start);
+                    rest = self.entries_in_any_order(entries, rules)?;
+                    break;
+                }
                 let previous = (self.values.len() > start).then(|| smallest - 1);
                 return Err((entry.len(), bad_index(entry, index, n_digits, previous)));
             }
@@ -119,16 +133,29 @@ impl<T: Float> ParsedSamples<T> {
             };
             self.push(index, value);
         }
+        self.finish_row(block, text, rest, start, rules)
+    }
+
+    /// Completes a sample whose entries from `start` on ascend; returns `rest`.
+    #[inline(always)]
+    fn finish_row<'a>(
+        &mut self,
+        block: &'a [u8],
+        text: &'a [u8],
+        rest: &'a [u8],
+        start: usize,
+        rules: Rules,
+    ) -> Result<&'a [u8], (usize, Problem)> {
+        if let (true, Some(n_features)) = (rules.tolerance.unknown, rules.n_features) {
+            self.discard_beyond(start, rules.base, n_features);
+        }
         self.indptr.push(self.values.len() as u64);
         if self.values.len() == start {
             return Ok(rest);
         }
         // The first index of a row is its smallest and the last its largest: no other need be
         // looked at.
-        let [first, last] = [start, self.values.len() - 1].map(|at| match &self.columns {
-            ColumnIds::U32(columns) => u64::from(columns[at].wrapping_add(self.first as u32)),
-            ColumnIds::U64(columns) => columns[at].wrapping_add(self.first),
-        });
+        let [first, last] = [start, self.values.len() - 1].map(|at| self.index_at(at));
         if let Some(n_features) = rules.n_features
             && last >= n_features
         {
@@ -143,6 +170,112 @@ impl<T: Float> ParsedSamples<T> {
         self.has_zero |= first == 0;
         self.largest = self.largest.max(Some(last));
         Ok(rest)
+    }
+
+    /// Reads the entries of a sample that may be in any order, and whose values may have to be
+    /// added; returns the text after the sample.
+    #[cold]
+    fn entries_in_any_order<'a>(
+        &mut self,
+        text: &'a [u8],
+        rules: Rules,
+    ) -> Result<&'a [u8], (usize, Problem)> {
+        let Tolerance { unsorted, repeated, hashing, .. } = rules.tolerance;
+        let mut entries: Vec<(u64, T, usize)> = Vec::new();
+        let mut rest = text;
+        loop {
+            rest = skip_blanks(rest);
+            let entry = rest;
+            let (index, n_digits, after) = digits(entry);
+            match (n_digits, entry) {
+                (0, []) => break,
+                (0, [b'\n', after @ ..]) => {
+                    self.lines += 1;
+                    rest = after;
+                    break;
+                }
+                (0, [b'#', ..]) => rest = skip_line(entry),
+                (0, [b'|', ..]) => return Err((entry.len(), vowpal_wabbit(entry))),
+                (0, [b'q', b'i', b'd', b':', ..]) => rest = skip_word(entry),
+                (0, _) => {
+                    let found = Excerpt::word(entry);
+                    return Err((entry.len(), Problem::ExpectedEntry { found }));
+                }
+                _ => {
+                    let previous = entries.last().map(|(index, ..)| *index);
+                    let is_too_large = index >= 1 << 63 || n_digits > MAX_DIGITS;
+                    let is_before_first = rules.base == IndexBase::One && index == 0;
+                    if is_too_large || is_before_first {
+                        return Err((entry.len(), bad_index(entry, index, n_digits, None)));
+                    }
+                    if let Some(previous) = previous.filter(|previous| index < *previous)
+                        && !unsorted
+                        && hashing.is_none()
+                    {
+                        let problem = bad_index(entry, index, n_digits, Some(previous));
+                        return Err((entry.len(), problem));
+                    }
+                    let [b':', text @ ..] = after else {
+                        let found = Excerpt::word(after);
+                        return Err((after.len(), Problem::ExpectedColon { index, found }));
+                    };
+                    let (value, after) = value(index, text)?;
+                    let index = match hashing {
+                        Some(hashing) => hashing.column("", &index.to_le_bytes()),
+                        None => index,
+                    };
+                    entries.push((index, value, entry.len()));
+                    rest = after;
+                }
+            }
+        }
+        // Stable: values of an index are added in the order of the line.
+        entries.sort_by_key(|(index, ..)| *index);
+        let mut entries = entries.into_iter().peekable();
+        while let Some((index, value, mut place)) = entries.next() {
+            let mut sum = value.as_f64();
+            while let Some((_, value, left)) = entries.next_if(|(next, ..)| *next == index) {
+                if !repeated && hashing.is_none() {
+                    return Err((left, Problem::DuplicateIndex { index }));
+                }
+                sum += value.as_f64();
+                place = left;
+            }
+            let sum = T::of(sum);
+            if !sum.is_finite() {
+                return Err((place, Problem::SumNotFinite { index }));
+            }
+            self.push(index, sum);
+        }
+        Ok(rest)
+    }
+
+    /// Drops the entries from `start` on.
+    #[cold]
+    fn discard_entries(&mut self, start: usize) {
+        self.values.truncate(start);
+        match &mut self.columns {
+            ColumnIds::U32(columns) => columns.truncate(start),
+            ColumnIds::U64(columns) => columns.truncate(start),
+        }
+    }
+
+    /// Drops the last entries from `start` on that are beyond the declared number of features.
+    fn discard_beyond(&mut self, start: usize, base: IndexBase, n_features: u64) {
+        let mut end = self.values.len();
+        while end > start && !within(base, n_features, self.index_at(end - 1)) {
+            end -= 1;
+        }
+        self.discard_entries(end);
+    }
+
+    /// The index of an entry, as written.
+    #[inline(always)]
+    fn index_at(&self, at: usize) -> u64 {
+        match &self.columns {
+            ColumnIds::U32(columns) => u64::from(columns[at].wrapping_add(self.first as u32)),
+            ColumnIds::U64(columns) => columns[at].wrapping_add(self.first),
+        }
     }
 
     #[inline(always)]
@@ -196,7 +329,28 @@ fn beyond_declared(row: &[u8], base: IndexBase, n_features: u64, last: u64) -> (
 fn label<T: Float>(text: &[u8]) -> Result<(T, &[u8]), (usize, Problem)> {
     match number(text) {
         Ok((label, rest)) if ends_here(rest) => Ok((label, rest)),
-        other => Err((text.len(), bad_label(text, other.err()))),
+        other => Err((text.len(), bad_label::<T>(text, other.err()))),
+    }
+}
+
+/// The text after a label of any kind, or all of it if the sample begins with an entry.
+fn after_label(text: &[u8]) -> &[u8] {
+    match digits(text) {
+        (_, 1.., [b':', ..]) => text,
+        _ => skip_word(text),
+    }
+}
+
+/// A value that blanks separate from its colon, as tables of fixed columns have them.
+#[cold]
+fn value_after_blanks<T: Float>(
+    index: u64,
+    text: &[u8],
+    error: Option<NotANumber>,
+) -> Result<(T, &[u8]), (usize, Problem)> {
+    match number(skip_blanks(text)) {
+        Ok((value, rest)) if ends_here(text) && ends_here(rest) => Ok((value, rest)),
+        _ => Err((text.len(), bad_value::<T>(index, text, error))),
     }
 }
 
@@ -204,7 +358,7 @@ fn label<T: Float>(text: &[u8]) -> Result<(T, &[u8]), (usize, Problem)> {
 fn value<T: Float>(index: u64, text: &[u8]) -> Result<(T, &[u8]), (usize, Problem)> {
     match number(text) {
         Ok((value, rest)) if ends_here(rest) => Ok((value, rest)),
-        other => Err((text.len(), bad_value(index, text, other.err()))),
+        other => value_after_blanks(index, text, other.err()),
     }
 }
 
@@ -222,24 +376,34 @@ fn skip_word(rest: &[u8]) -> &[u8] {
 }
 
 #[cold]
-fn bad_label(text: &[u8], error: Option<NotANumber>) -> Problem {
+fn vowpal_wabbit(text: &[u8]) -> Problem {
+    Problem::VowpalWabbit { found: Excerpt::word(text) }
+}
+
+#[cold]
+fn bad_label<T: Float>(text: &[u8], error: Option<NotANumber>) -> Problem {
     let found = Excerpt::word(text);
     let is_entry = matches!(digits(text), (_, 1.., [b':', ..]));
     match error {
         Some(NotANumber::NotFinite) => Problem::LabelNotFinite { found },
+        Some(NotANumber::BeyondRange) => Problem::LabelBeyondRange { found, element: T::TYPE },
+        _ if text.starts_with(b"|") => Problem::VowpalWabbit { found },
         _ if is_entry => Problem::MissingLabel { found },
         _ => Problem::ExpectedLabel { found },
     }
 }
 
 #[cold]
-fn bad_value(index: u64, text: &[u8], error: Option<NotANumber>) -> Problem {
+fn bad_value<T: Float>(index: u64, text: &[u8], error: Option<NotANumber>) -> Problem {
     if ends_here(text) {
         return Problem::MissingValue { index };
     }
     let found = Excerpt::word(text);
     match error {
         Some(NotANumber::NotFinite) => Problem::ValueNotFinite { index, found },
+        Some(NotANumber::BeyondRange) => {
+            Problem::ValueBeyondRange { index, found, element: T::TYPE }
+        }
         _ => Problem::ExpectedValue { index, found },
     }
 }

@@ -8,6 +8,7 @@ use super::file_part::{FilePart, lines_before};
 use super::parallel::{Found, Reading, lines_of_piece, n_pieces, read_pieces};
 use super::parse::Rules;
 use super::parsed_samples::ParsedSamples;
+use super::tolerance::Tolerance;
 use crate::Problem;
 use nnz_arrays::formats::{ColumnIds, Csr};
 use nnz_arrays::kernels::Parallel;
@@ -50,6 +51,7 @@ pub struct Reader<T: Float = f32> {
     pub(super) index_base: IndexBase,
     pub(super) n_features: Option<usize>,
     pub(super) part: Option<FilePart>,
+    pub(super) tolerance: Tolerance,
     parallel: Parallel,
     on_error: OnError,
     element: PhantomData<T>,
@@ -62,6 +64,7 @@ impl Reader {
             index_base: IndexBase::Detect,
             n_features: None,
             part: None,
+            tolerance: Tolerance::default(),
             parallel: Parallel::Sequential,
             on_error: OnError::Fail,
             element: PhantomData,
@@ -141,6 +144,7 @@ impl<T: Float> Reader<T> {
             index_base: self.index_base,
             n_features: self.n_features,
             part: self.part,
+            tolerance: self.tolerance,
             parallel: self.parallel,
             on_error: self.on_error,
             element: PhantomData,
@@ -298,6 +302,7 @@ impl<'a, T: Float> Parsing<'a, T> {
             rules: Rules {
                 base: reader.index_base,
                 n_features: reader.n_features.map(|n| n as u64),
+                tolerance: reader.tolerance,
             },
             rows: ParsedSamples::new(reader.index_base),
             n_threads: reader.n_threads(),
@@ -460,8 +465,13 @@ impl<'a, T: Float> Parsing<'a, T> {
                 Csr::from_canonical(n_columns, rows.indptr, columns, rows.values)
             }
         };
-        let dataset = Dataset::new(features, rows.labels)
-            .map_err(|source| ReadError::Data { file: file(), source: Box::new(source) })?;
+        let dataset = if self.rules.tolerance.any_label {
+            Dataset::features_only(features)
+        } else {
+            Dataset::new(features, rows.labels)
+        };
+        let dataset =
+            dataset.map_err(|source| ReadError::Data { file: file(), source: Box::new(source) })?;
         Ok(dataset.with_report(ReadReport {
             index_base: Some(base),
             detected: self.rules.base == IndexBase::Detect,

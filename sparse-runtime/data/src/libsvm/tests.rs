@@ -164,7 +164,7 @@ fn faults_name_place_and_problem() {
     );
     expect("nan 1:1", 1, 1, "label `nan` is not a finite number");
     expect("-inf 1:1", 1, 1, "label `-inf` is not a finite number");
-    expect("1e39 1:1", 1, 1, "label `1e39` is not a finite number");
+    expect("1e39 1:1", 1, 1, "label `1e39` is beyond the range of f32");
     expect("1 abc", 1, 3, "expected `index:value`, found `abc`");
     expect("1 -3:1", 1, 3, "expected `index:value`, found `-3:1`");
     expect("1 1:1 :1", 1, 7, "expected `index:value`, found `:1`");
@@ -172,18 +172,30 @@ fn faults_name_place_and_problem() {
     expect("1 7 :2", 1, 4, "expected `:` after the index 7, found a blank");
     expect("1 7=2", 1, 4, "expected `:` after the index 7, found `=2`");
     expect("1 7:", 1, 5, "the entry of index 7 has no value after `:`");
-    expect("1 7: 3", 1, 5, "the entry of index 7 has no value after `:`");
+    expect("1 7: 3:4", 1, 5, "the entry of index 7 has no value after `:`");
+    expect(
+        "1 |f 3:4",
+        1,
+        3,
+        "`|f` is a namespace of Vowpal Wabbit's text, which is not read: write each sample as `label index:value …` (LibSVM) or as a label, a tab and words",
+    );
     expect("1 7:#", 1, 5, "the entry of index 7 has no value after `:`");
     expect("1 7:x", 1, 5, "expected a number as the value of index 7, found `x`");
     expect("1 7:1x 8:1", 1, 5, "expected a number as the value of index 7, found `1x`");
     expect("1 7:1:2", 1, 5, "expected a number as the value of index 7, found `1:2`");
     expect("1 7:1,8:2", 1, 5, "expected a number as the value of index 7, found `1,8:2`");
-    for value in ["nan", "NaN", "inf", "-Infinity", "1e40"] {
+    for value in ["nan", "NaN", "inf", "-Infinity"] {
         let message = format!(
             "the value `{value}` of index 7 is not a finite number; leave the entry out where a value is missing"
         );
         expect(&format!("1 7:{value} 8:1"), 1, 5, &message);
     }
+    expect(
+        "1 7:1e40 8:1",
+        1,
+        5,
+        "the value `1e40` of index 7 is beyond the range of f32: scale the feature",
+    );
     expect("1 3:1 3:2", 1, 7, "index 3 occurs twice in the row");
     expect("1 5:1 3:2", 1, 7, "index 3 follows 5: the indices of a row must ascend");
     expect(

@@ -1,4 +1,4 @@
-//! MatrixMarket coordinate files: `%%MatrixMarket matrix coordinate real general`.
+//! MatrixMarket files: `%%MatrixMarket matrix coordinate real general`, and arrays.
 //!
 //! A line is read at a time, an entry a line; writing is a line an entry, from the csr arrays as
 //! they are.
@@ -16,9 +16,11 @@ use std::cmp::Ordering;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
-/// Reads a matrix: fields `real`, `integer` and `pattern` (all values 1), symmetries `general`,
-/// `symmetric` and `skew-symmetric`. A symmetric file has one triangle, and the matrix both.
-/// Entries at the same position are added. A name that ends in `.gz` or `.zst` is decompressed
+/// Reads a matrix: fields `real` (or `double`), `integer` (or `unsigned-integer`) and `pattern`
+/// (all values 1), symmetries `general`, `symmetric` (or `hermitian`, the same of real numbers) and
+/// `skew-symmetric`. A symmetric file has one triangle, and the matrix both. Entries at the same
+/// position are added. Of an `array`, which writes all numbers column by column, those that are not
+/// 0 are stored. A name that ends in `.gz` or `.zst` is decompressed
 /// (features `gzip` and `zstd`). O(m log m) for m entries.
 ///
 /// # Errors
@@ -180,10 +182,28 @@ impl Triangle {
     }
 }
 
-/// The two words of the header that vary.
+/// The words of the header that vary.
 struct Header {
-    field: &'static str,
-    symmetry: &'static str,
+    /// All numbers follow, column by column, instead of entries with their places.
+    is_array: bool,
+    field: Field,
+    symmetry: Symmetry,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Real,
+    Integer,
+    /// Places without values.
+    Pattern,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Symmetry {
+    General,
+    Symmetric,
+    /// Entries on the other side have the other sign.
+    Skew,
 }
 
 struct Size {
@@ -195,7 +215,7 @@ struct Size {
 impl Size {
     /// Refuses sizes without memory: a damaged size must not end the process.
     fn check_memory<T: Float>(&self, name: &str, header: &Header) -> Result<(), ReadError> {
-        let stored = if header.symmetry == "general" { 1 } else { 2 };
+        let stored = if header.symmetry == Symmetry::General { 1 } else { 2 };
         let n_stored = self.n_entries.saturating_mul(stored);
         let of_entries = n_stored.saturating_mul(size_of::<(usize, usize, T)>());
         let of_rows = self.n_rows.saturating_add(1).saturating_mul(size_of::<u64>());
@@ -211,9 +231,49 @@ impl Size {
 }
 
 impl Header {
+    /// The first row of a column of an array that is written.
+    fn first_row(&self, column: usize) -> usize {
+        match self.symmetry {
+            Symmetry::General => 0,
+            Symmetry::Symmetric => column,
+            Symmetry::Skew => column + 1,
+        }
+    }
+
+    /// The numbers of an array that are written.
+    fn n_numbers(&self, n_rows: usize, n_cols: usize) -> usize {
+        match self.symmetry {
+            Symmetry::General => n_rows.saturating_mul(n_cols),
+            Symmetry::Symmetric => n_rows.saturating_mul(n_rows.saturating_add(1)) / 2,
+            Symmetry::Skew => n_rows.saturating_mul(n_rows.saturating_sub(1)) / 2,
+        }
+    }
+
+    /// The entry that follows from another by symmetry.
+    fn mirrored<T: Float>(&self, row: usize, column: usize, value: T) -> Option<(usize, usize, T)> {
+        match self.symmetry {
+            _ if row == column => None,
+            Symmetry::General => None,
+            Symmetry::Symmetric => Some((column, row, value)),
+            Symmetry::Skew => Some((column, row, -value)),
+        }
+    }
+
+    /// A number of the field; an integer may be written `1.0`.
+    fn number<T: Float>(&self, word: &[u8]) -> Result<T, NotANumber> {
+        let value: T = match number(word) {
+            Ok((value, b"")) => value,
+            Ok(_) => return Err(NotANumber::Syntax),
+            Err(error) => return Err(error),
+        };
+        let is_whole = self.field != Field::Integer
+            || number::<f64>(word).is_ok_and(|(value, _)| value.fract() == 0.0);
+        if is_whole { Ok(value) } else { Err(NotANumber::Syntax) }
+    }
+
     /// The entry of a line.
     fn entry<T: Float>(&self, size: &Size, line: &[u8]) -> Result<(usize, usize, T), Problem> {
-        let is_pattern = self.field == "pattern";
+        let is_pattern = self.field == Field::Pattern;
         let expected = || Problem::ExpectedCoordinates {
             form: if is_pattern { "row column" } else { "row column value" },
             n_entries: size.n_entries,
@@ -226,17 +286,14 @@ impl Header {
         };
         let value = match (is_pattern, next()) {
             (true, None) => Ok(T::one()),
-            (false, Some(word)) if self.field == "integer" => integer(word),
-            (false, Some(word)) => match number(word) {
-                Ok((value, b"")) => Ok(value),
-                Ok(_) => Err(NotANumber::Syntax),
-                Err(error) => Err(error),
-            },
+            (false, Some(word)) => self.number(word),
             _ => Err(NotANumber::Syntax),
         };
         let value = match value {
             Ok(value) if next().is_none() => value,
-            Err(NotANumber::NotFinite) => return Err(Problem::EntryNotFinite { row, column }),
+            Err(NotANumber::NotFinite | NotANumber::BeyondRange) => {
+                return Err(Problem::EntryNotFinite { row, column });
+            }
             _ => return Err(expected()),
         };
         let (n_rows, n_cols) = (size.n_rows, size.n_cols);
@@ -244,7 +301,7 @@ impl Header {
             return Err(Problem::EntryOutside { row, column, n_rows, n_cols });
         }
         // `aᵢⱼ = -aⱼᵢ` leaves nothing but 0 there.
-        if self.symmetry == "skew-symmetric" && row == column && !value.is_zero() {
+        if self.symmetry == Symmetry::Skew && row == column && !value.is_zero() {
             return Err(Problem::SkewDiagonal { row });
         }
         Ok((row as usize - 1, column as usize - 1, value))
@@ -263,12 +320,6 @@ fn position(word: &[u8]) -> Option<u64> {
     }
 }
 
-fn integer<T: Float>(word: &[u8]) -> Result<T, NotANumber> {
-    let text = str::from_utf8(word).map_err(|_| NotANumber::Syntax)?;
-    let value = T::of(text.parse::<i64>().map_err(|_| NotANumber::Syntax)? as f64);
-    if value.is_finite() { Ok(value) } else { Err(NotANumber::NotFinite) }
-}
-
 /// A file, a line at a time.
 struct Text<'a, R> {
     name: &'a str,
@@ -285,19 +336,38 @@ impl<R: Read> Text<'_, R> {
         let line = self.line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.line);
         let lower = line.to_ascii_lowercase();
         let words: Vec<&[u8]> = words(&lower).collect();
-        let known = |word: &[u8], words: &[&'static str]| {
-            words.iter().copied().find(|known| known.as_bytes() == word)
+        let [b"%%matrixmarket", b"matrix", layout, field, symmetry] = words[..] else {
+            return Err(self.expected("`%%MatrixMarket matrix`, a layout, a field and a symmetry"));
         };
-        if let [b"%%matrixmarket", b"matrix", b"coordinate", field, symmetry] = words[..]
-            && let Some(field) = known(field, &["real", "integer", "pattern"])
-            && let Some(symmetry) = known(symmetry, &["general", "symmetric", "skew-symmetric"])
-            && (field, symmetry) != ("pattern", "skew-symmetric")
-        {
-            return Ok(Header { field, symmetry });
-        }
-        Err(self.expected(
-            "`%%MatrixMarket matrix coordinate`, `real`, `integer` or `pattern`, and `general`, `symmetric` or `skew-symmetric`",
-        ))
+        let unknown = |expected, word: &[u8]| {
+            self.syntax(Problem::Expected { expected, found: Excerpt::line(word) })
+        };
+        let is_array = match layout {
+            b"coordinate" => false,
+            b"array" => true,
+            word => return Err(unknown("`coordinate` or `array`", word)),
+        };
+        let field = match field {
+            b"real" | b"double" => Field::Real,
+            b"integer" | b"unsigned-integer" => Field::Integer,
+            b"pattern" if !is_array => Field::Pattern,
+            word => {
+                let fields =
+                    "`real`, `double`, `integer`, `unsigned-integer` or, of coordinates, `pattern`";
+                return Err(unknown(fields, word));
+            }
+        };
+        let symmetry = match symmetry {
+            b"general" => Symmetry::General,
+            // Of real numbers both are the same.
+            b"symmetric" | b"hermitian" => Symmetry::Symmetric,
+            b"skew-symmetric" if field != Field::Pattern => Symmetry::Skew,
+            word => {
+                let kinds = "`general`, `symmetric`, `hermitian` or, of numbers, `skew-symmetric`";
+                return Err(unknown(kinds, word));
+            }
+        };
+        Ok(Header { is_array, field, symmetry })
     }
 
     /// Skips comments and empty lines.
@@ -305,16 +375,23 @@ impl<R: Read> Text<'_, R> {
         loop {
             self.read_line()?;
             let is_blank = self.line.trim_ascii().is_empty();
-            if !(self.line.starts_with(b"%") || is_blank && !self.line.is_empty()) {
+            if !(self.line.trim_ascii_start().starts_with(b"%")
+                || is_blank && !self.line.is_empty())
+            {
                 break;
             }
         }
         let numbers: Option<Vec<usize>> =
             words(&self.line).map(|word| str::from_utf8(word).ok()?.parse().ok()).collect();
-        let Some(&[n_rows, n_cols, n_entries]) = numbers.as_deref() else {
-            return Err(self.expected("the numbers of rows, columns and entries"));
+        let (n_rows, n_cols, n_entries) = match (numbers.as_deref(), header.is_array) {
+            (Some(&[n_rows, n_cols, n_entries]), false) => (n_rows, n_cols, n_entries),
+            (Some(&[n_rows, n_cols]), true) => (n_rows, n_cols, header.n_numbers(n_rows, n_cols)),
+            (_, false) => {
+                return Err(self.expected("the numbers of rows, columns and entries"));
+            }
+            (_, true) => return Err(self.expected("the numbers of rows and columns of an array")),
         };
-        if header.symmetry != "general" && n_rows != n_cols {
+        if header.symmetry != Symmetry::General && n_rows != n_cols {
             return Err(self.expected("as many rows as columns, as symmetry needs"));
         }
         Ok(Size { n_rows, n_cols, n_entries })
@@ -328,6 +405,9 @@ impl<R: Read> Text<'_, R> {
         size: &Size,
         skips: &mut Skips,
     ) -> Result<Vec<(usize, usize, T)>, ReadError> {
+        if header.is_array {
+            return self.read_array(header, size);
+        }
         let mut entries = Vec::new();
         let mut n_read = 0;
         let mut triangle = Triangle::default();
@@ -339,22 +419,52 @@ impl<R: Read> Text<'_, R> {
             n_read += 1;
             let entry = header.entry::<T>(size, &self.line);
             let entry = entry.and_then(|entry| match header.symmetry {
-                "general" => Ok(entry),
+                Symmetry::General => Ok(entry),
                 _ => triangle.check(entry.0, entry.1).map(|()| entry),
             });
             match entry {
                 Ok((row, column, value)) => {
                     make_room(&mut entries, 2).map_err(|bytes| size.too_large(self.name, bytes))?;
                     entries.push((row, column, value));
-                    match header.symmetry {
-                        "symmetric" if row != column => entries.push((column, row, value)),
-                        "skew-symmetric" if row != column => entries.push((column, row, -value)),
-                        _ => {}
-                    }
+                    entries.extend(header.mirrored(row, column, value));
                 }
                 // The file has ended.
                 Err(problem) if self.line.is_empty() => return Err(self.syntax(problem)),
                 Err(problem) => skips.add(self.place(), problem)?,
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Reads all numbers of an array, and keeps those that are not 0. None can be skipped: the
+    /// places of later ones follow from their number.
+    fn read_array<T: Float>(
+        &mut self,
+        header: &Header,
+        size: &Size,
+    ) -> Result<Vec<(usize, usize, T)>, ReadError> {
+        let mut entries = Vec::new();
+        for column in 0..size.n_cols {
+            for row in header.first_row(column)..size.n_rows {
+                self.read_line()?;
+                while self.line.trim_ascii().is_empty() && !self.line.is_empty() {
+                    self.read_line()?;
+                }
+                let value: T = match header.number(self.line.trim_ascii()) {
+                    Ok(value) => value,
+                    Err(NotANumber::NotFinite | NotANumber::BeyondRange) => {
+                        let (row, column) = (row as u64 + 1, column as u64 + 1);
+                        return Err(self.syntax(Problem::EntryNotFinite { row, column }));
+                    }
+                    Err(NotANumber::Syntax) => {
+                        return Err(self.expected("a number of the array, one a line"));
+                    }
+                };
+                if !value.is_zero() {
+                    make_room(&mut entries, 2).map_err(|bytes| size.too_large(self.name, bytes))?;
+                    entries.push((row, column, value));
+                    entries.extend(header.mirrored(row, column, value));
+                }
             }
         }
         Ok(entries)

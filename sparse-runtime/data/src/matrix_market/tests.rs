@@ -41,21 +41,24 @@ fn what_is_wrong_is_named() {
     let error =
         refused("%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 2\n2 1 5\n2 2 3\n");
     assert!(error.starts_with("file:4:1: row 2, column 2 (counted from one) is not 0"), "{error}");
-    for header in [
-        "",
-        "\n",
-        "3 3 1\n",
-        "%%MatrixMarket matrix array real general\n",
-        "%%MatrixMarket matrix coordinate complex general\n",
-        "%%MatrixMarket matrix coordinate real hermitian\n",
-        "%%MatrixMarket matrix coordinate pattern skew-symmetric\n",
-        "%%MatrixMarket matrix coordinate real\n",
+    for (header, expected) in [
+        ("", "`%%MatrixMarket matrix`, a layout, a field and a symmetry, found nothing"),
+        ("\n", "`%%MatrixMarket matrix`, a layout, a field and a symmetry, found nothing"),
+        ("3 3 1\n", "`%%MatrixMarket matrix`, a layout, a field and a symmetry, found `3 3 1`"),
+        ("%%MatrixMarket matrix coordinate real\n", "`%%MatrixMarket matrix`, a layout,"),
+        ("%%MatrixMarket matrix list real general\n", "`coordinate` or `array`, found `list`"),
+        (
+            "%%MatrixMarket matrix coordinate complex general\n",
+            "`real`, `double`, `integer`, `unsigned-integer` or, of coordinates, `pattern`, found `complex`",
+        ),
+        ("%%MatrixMarket matrix array pattern general\n", "`real`, `double`, `integer`,"),
+        (
+            "%%MatrixMarket matrix coordinate pattern skew-symmetric\n",
+            "`general`, `symmetric`, `hermitian` or, of numbers, `skew-symmetric`, found `skew-symmetric`",
+        ),
     ] {
         let error = refused(header);
-        assert!(
-            error.starts_with("file:1:1: expected `%%MatrixMarket matrix coordinate`"),
-            "{error}"
-        );
+        assert!(error.starts_with(&format!("file:1:1: expected {expected}")), "{error}");
     }
     let sized = |size: &str| refused(&format!("{GENERAL}% comment\n{size}"));
     assert_eq!(
@@ -255,5 +258,45 @@ proptest! {
         let header = b"%%MatrixMarket matrix coordinate real general\n";
         prop_assert!(read_from::<f32>("file", &bytes[..]).is_err());
         let _ = read_from::<f32>("file", &[&header[..], &b"3 3 2\n"[..], &bytes].concat()[..]);
+    }
+}
+
+/// The values are those of `scipy.io.mmread`, of an array as a sparse matrix.
+#[test]
+fn d18_headers_and_comments_are_read_as_scipy_reads_them() {
+    for field in ["real", "double", "integer", "unsigned-integer"] {
+        let text = format!(
+            "%%MatrixMarket matrix coordinate {field} general\n  % comment\n2 2 1\n2 1 1.0\n"
+        );
+        assert_eq!(parse(&text), Ok(csr(2, 2, &[(1, 0, 1.0)])), "{field}");
+    }
+    let text = "%%MatrixMarket matrix coordinate integer hermitian\n2 2 2\n1 1 3\n2 1 5\n";
+    assert_eq!(parse(text), Ok(csr(2, 2, &[(0, 0, 3.0), (1, 0, 5.0), (0, 1, 5.0)])));
+    let text = "%%MatrixMarket matrix array real general\n2 3\n1\n2\n0\n4\n\n5\n6\n";
+    let expected = csr(2, 3, &[(0, 0, 1.0), (1, 0, 2.0), (1, 1, 4.0), (0, 2, 5.0), (1, 2, 6.0)]);
+    assert_eq!(parse(text), Ok(expected));
+    let text = "%%MatrixMarket matrix array integer symmetric\n2 2\n1\n2\n3\n";
+    let expected = csr(2, 2, &[(0, 0, 1.0), (1, 0, 2.0), (0, 1, 2.0), (1, 1, 3.0)]);
+    assert_eq!(parse(text), Ok(expected));
+    let text = "%%MatrixMarket matrix array real skew-symmetric\n2 2\n7\n";
+    assert_eq!(parse(text), Ok(csr(2, 2, &[(1, 0, 7.0), (0, 1, -7.0)])));
+    for (text, message) in [
+        (
+            "array real general\n2 2 4\n",
+            "file:2:1: expected the numbers of rows and columns of an array",
+        ),
+        (
+            "array real general\n2 1\n1\n",
+            "file:3:1: expected a number of the array, one a line, found nothing",
+        ),
+        (
+            "array real general\n1 1\n1 2\n",
+            "file:3:1: expected a number of the array, one a line, found `1 2`",
+        ),
+        ("array real general\n1 1\n1\n2\n", "file:4:1: expected the end of the file"),
+        ("coordinate integer general\n1 1 1\n1 1 1.5\n", "file:3:1: expected `row column value`"),
+    ] {
+        let error = parse(&format!("%%MatrixMarket matrix {text}")).unwrap_err();
+        assert!(error.starts_with(message), "{error}");
     }
 }

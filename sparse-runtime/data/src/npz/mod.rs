@@ -12,6 +12,7 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 use zip::ZipArchive;
+use zip::read::ZipFile;
 use zip::result::ZipError;
 
 /// The result for the element type that an array has, or the message for one that is not listed.
@@ -251,11 +252,24 @@ impl<R: Read + Seek> Archive<R> {
 
     /// An array of at most so many elements.
     fn array(&mut self, name: &str, most: u64) -> Result<Npy, ReadError> {
+        self.read(name, |member| Npy::read(member, most))
+    }
+
+    /// The first elements of an array, which may have room for more: SciPy keeps it.
+    fn first_of_array(&mut self, name: &str, n_elements: u64) -> Result<Npy, ReadError> {
+        self.read(name, |member| Npy::read_first(member, n_elements))
+    }
+
+    fn read(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(ZipFile<'_, R>) -> Result<Npy, Refusal>,
+    ) -> Result<Npy, ReadError> {
         let Some(index) = self.zip.index_for_name(&format!("{name}.npy")) else {
             return Err(self.refuse(format!("there is no array `{name}`: {}", self.hint)));
         };
         let read = match self.zip.by_index(index) {
-            Ok(member) => Npy::read(member, most),
+            Ok(member) => read(member),
             Err(error) => Err(error.to_string().into()),
         };
         read.map_err(|refusal| match refusal {
@@ -285,7 +299,7 @@ fn unsigned<R: Read + Seek>(
 }
 
 fn column_ids<R: Read + Seek>(archive: &mut Archive<R>, most: u64) -> Result<ColumnIds, ReadError> {
-    let npy = archive.array("indices", most)?;
+    let npy = archive.first_of_array("indices", most)?;
     by_element!(npy, "indices",
         "i4" => convert::<i32, u32>(&npy).map(ColumnIds::U32),
         "u4" => npy.numbers().map(ColumnIds::U32),
@@ -314,7 +328,7 @@ fn values<R: Read + Seek>(archive: &mut Archive<R>, most: u64) -> Result<Values,
         let values = npy.numbers::<E>()?;
         Ok(Values::F64(values.into_iter().map(Into::into).collect()))
     }
-    let npy = archive.array("data", most)?;
+    let npy = archive.first_of_array("data", most)?;
     by_element!(npy, "numbers",
         "f4" => npy.numbers().map(Values::F32),
         "f8" => npy.numbers().map(Values::F64),

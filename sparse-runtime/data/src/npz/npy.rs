@@ -63,7 +63,20 @@ impl Number for bool {
 impl Npy {
     /// Reads an array of at most so many elements: no more of it than its header says, and nothing
     /// beyond the header of one that says more.
-    pub(super) fn read(mut reader: impl Read, most: u64) -> Result<Self, Refusal> {
+    pub(super) fn read(reader: impl Read, most: u64) -> Result<Self, Refusal> {
+        Npy::read_elements(reader, most, None)
+    }
+
+    /// Reads the first elements of an array that has at least so many.
+    pub(super) fn read_first(reader: impl Read, n_elements: u64) -> Result<Self, Refusal> {
+        Npy::read_elements(reader, u64::MAX, Some(n_elements))
+    }
+
+    fn read_elements(
+        mut reader: impl Read,
+        most: u64,
+        wanted: Option<u64>,
+    ) -> Result<Self, Refusal> {
         let read = |error: io::Error| error.to_string();
         let mut bytes = Vec::new();
         (&mut reader).take(LONGEST_HEADER).read_to_end(&mut bytes).map_err(read)?;
@@ -73,12 +86,20 @@ impl Npy {
                 "it has {n_elements} elements, but the arrays before it allow {most}"
             )));
         }
+        // Fewer than wanted are for the caller to refuse.
+        let n_wanted = wanted.and_then(|wanted| usize::try_from(wanted).ok());
+        let spare = n_elements.saturating_sub(n_wanted.unwrap_or(usize::MAX));
+        let n_elements = n_elements - spare;
         let mut npy = Npy { bytes, descr, start, n_dimensions };
         npy.check_memory(n_elements)?;
         let expected =
             n_elements.checked_mul(npy.element_bytes()).and_then(|n| n.checked_add(start));
-        // One more shows that there is more.
-        let more = expected.map_or(0, |expected| (expected as u64).saturating_add(1));
+        if let (1.., Some(expected)) = (spare, expected) {
+            npy.bytes.truncate(expected);
+        }
+        // One more shows that there is more, where nothing is spare.
+        let one = u64::from(spare == 0);
+        let more = expected.map_or(0, |expected| (expected as u64).saturating_add(one));
         let more = more.saturating_sub(npy.bytes.len() as u64);
         reader.take(more).read_to_end(&mut npy.bytes).map_err(read)?;
         if expected != Some(npy.bytes.len()) {

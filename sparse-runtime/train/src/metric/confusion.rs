@@ -3,7 +3,7 @@
 use super::exact_sum::ExactSum;
 use super::{
     Accumulator, LabelsView, Metric, MetricError, NoValue, RowWeights, class_labels, is_positive,
-    largest, no_nan, one_label_a_row, same, same_rows, score_is_positive,
+    largest, no_nan, one_label_a_row, same, same_rows,
 };
 use nnz_arrays::formats::DenseView;
 use nnz_step::model::{Link, Scores};
@@ -17,7 +17,7 @@ struct Confusion {
     false_negatives: f64,
 }
 
-/// Metrics that are a function of these numbers.
+/// Metrics that are a function of these numbers, with predictions from 1/2 on.
 macro_rules! metrics {
     ($($(#[$docs:meta])* $Metric:ident $name:literal = $value:expr;)*) => {$(
         $(#[$docs])*
@@ -30,7 +30,7 @@ macro_rules! metrics {
             }
 
             fn start(&self) -> Box<dyn Accumulator> {
-                SeenConfusion::start($name, $value)
+                SeenConfusion::start($name, HALF, $value)
             }
         }
     )*};
@@ -69,6 +69,75 @@ metrics! {
     };
 }
 
+/// The probability from which the positive class is predicted, unless another is given.
+const HALF: f64 = 0.5;
+
+/// Metrics that are a function of these numbers, with predictions from a threshold on.
+macro_rules! metrics_at {
+    ($($(#[$docs:meta])* $Metric:ident $name:literal = $value:expr;)*) => {$(
+        $(#[$docs])*
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub struct $Metric {
+            /// The probability from which a sample is predicted positive, from 0 to 1.
+            pub threshold: f64,
+        }
+
+        /// From 1/2 on.
+        impl Default for $Metric {
+            fn default() -> Self {
+                $Metric { threshold: HALF }
+            }
+        }
+
+        impl Metric for $Metric {
+            fn name(&self) -> &'static str {
+                $name
+            }
+
+            fn start(&self) -> Box<dyn Accumulator> {
+                SeenConfusion::start($name, self.threshold, $value)
+            }
+        }
+    )*};
+}
+
+metrics_at! {
+    /// The share of the samples predicted positive that are positive, `tp / (tp + fp)`; 0 if none
+    /// is predicted positive.
+    ///
+    /// Outputs and labels are those of [`F1`]. A sample of one output is predicted positive from
+    /// the threshold on. With two outputs the larger is predicted, whatever the threshold.
+    ///
+    /// ```
+    /// use nnz::formats::Dense;
+    /// use nnz::metric::{LabelsView, Metric, Precision, Recall};
+    ///
+    /// let outputs = Dense::from_rows(&[[0.9f32], [0.6], [0.3], [0.2]]);
+    /// let labels = Dense::from_rows(&[[1.0f32], [0.0], [1.0], [0.0]]);
+    /// let labels = LabelsView::Real(labels.view());
+    /// assert_eq!(Precision { threshold: 0.25 }.evaluate(outputs.view(), labels)?, 2.0 / 3.0);
+    /// assert_eq!(Recall { threshold: 0.25 }.evaluate(outputs.view(), labels)?, 1.0);
+    /// assert_eq!(Recall::default().evaluate(outputs.view(), labels)?, 0.5);
+    /// # Ok::<(), nnz::Error>(())
+    /// ```
+    Precision "precision" = |counts| {
+        share(counts.true_positives, counts.false_positives)
+    };
+    /// The share of the positive samples that are predicted positive, `tp / (tp + fn)`; 0 if none
+    /// is positive.
+    ///
+    /// Outputs and labels are those of [`Precision`].
+    #[doc(alias = "Sensitivity")]
+    Recall "recall" = |counts| {
+        share(counts.true_positives, counts.false_negatives)
+    };
+}
+
+/// `part / (part + rest)`; 0 without either.
+fn share(part: f64, rest: f64) -> f64 {
+    if part == 0.0 { 0.0 } else { part / (part + rest) }
+}
+
 /// The sums of these weights, in the order of the fields.
 #[derive(Clone, Debug, Default)]
 struct Counts([ExactSum; 4]);
@@ -94,25 +163,31 @@ impl Counts {
 /// The accumulator of a metric that follows from these numbers.
 struct SeenConfusion {
     metric: &'static str,
+    /// The probability from which a sample of one output is predicted positive.
+    threshold: f64,
     value: fn(&Confusion) -> f64,
     counts: Counts,
 }
 
 impl SeenConfusion {
     /// An empty accumulator. `value` is not called without samples.
-    fn start(metric: &'static str, value: fn(&Confusion) -> f64) -> Box<dyn Accumulator> {
-        Box::new(SeenConfusion { metric, value, counts: Counts::default() })
+    fn start(
+        metric: &'static str,
+        threshold: f64,
+        value: fn(&Confusion) -> f64,
+    ) -> Box<dyn Accumulator> {
+        Box::new(SeenConfusion { metric, threshold, value, counts: Counts::default() })
     }
 }
 
 impl SeenConfusion {
-    /// Counts a batch, with one output a sample as `predicts` says.
+    /// Counts a batch; one output a sample predicts the positive class from `threshold` on.
     fn see(
         &mut self,
         outputs: &DenseView<'_, f64>,
         labels: &LabelsView<'_, f64>,
         weights: RowWeights<'_>,
-        predicts: fn(f64) -> bool,
+        threshold: f64,
     ) -> Result<(), MetricError> {
         let n_rows = same_rows(self.metric, outputs, labels)?;
         one_label_a_row(self.metric, labels)?;
@@ -129,7 +204,7 @@ impl SeenConfusion {
                 }
                 for (row, &output) in outputs.values().iter().enumerate() {
                     let positive = is_positive(labels.number(row));
-                    self.counts.count(predicts(output), positive, weights.of(row));
+                    self.counts.count(output >= threshold, positive, weights.of(row));
                 }
             }
             2 => {
@@ -157,7 +232,7 @@ impl Accumulator for SeenConfusion {
         labels: LabelsView<'_, f64>,
         weights: RowWeights<'_>,
     ) -> Result<(), MetricError> {
-        self.see(&outputs, &labels, weights, is_positive)
+        self.see(&outputs, &labels, weights, self.threshold)
     }
 
     fn update_scores(
@@ -167,17 +242,19 @@ impl Accumulator for SeenConfusion {
         weights: RowWeights<'_>,
     ) -> Result<bool, MetricError> {
         let outputs = &scores.values;
-        let predicts = match score_is_positive(scores.link) {
+        let threshold = match scores.link {
+            // The score of that probability: 0 of 1/2, infinite of 0 and 1.
+            Link::Sigmoid => (self.threshold / (1.0 - self.threshold)).ln(),
             // Of one class there is nothing to tell apart.
-            None if scores.link == Link::Softmax && outputs.shape().row_size() == 1 => {
+            Link::Softmax if outputs.shape().row_size() == 1 => {
                 let (metric, outputs) = (self.metric, *outputs.shape());
                 return Err(MetricError::NotBinary { metric, outputs });
             }
-            None if outputs.shape().row_size() <= 1 => return Ok(false),
+            _ if outputs.shape().row_size() <= 1 => return Ok(false),
             // A link leaves the order of a row's scores as it is.
-            other => other.unwrap_or(is_positive),
+            _ => self.threshold,
         };
-        self.see(outputs, &labels, weights, predicts).map(|()| true)
+        self.see(outputs, &labels, weights, threshold).map(|()| true)
     }
 
     fn value(&self) -> Result<f64, NoValue> {

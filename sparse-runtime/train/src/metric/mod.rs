@@ -35,6 +35,7 @@
 
 mod accuracy;
 mod batch_mean;
+mod calibration;
 mod confusion;
 mod error;
 mod exact_sum;
@@ -51,7 +52,8 @@ mod top_k_accuracy;
 
 pub use accuracy::Accuracy;
 pub use batch_mean::BatchMean;
-pub use confusion::{F1, Matthews};
+pub use calibration::{Calibration, CalibrationBin, SeenCalibration};
+pub use confusion::{F1, Matthews, Precision, Recall};
 pub use error::{MetricError, NoValue};
 pub(crate) use exact_sum::ExactSum;
 pub use log_loss::LogLoss;

@@ -5,7 +5,7 @@ use nnz_arrays::formats::Dense;
 use proptest::prelude::*;
 
 /// Metrics that have a meaning for one probability a row.
-const ALL: [&dyn Metric; 12] = [
+const ALL: [&dyn Metric; 15] = [
     &Mse,
     &Rmse,
     &Mae,
@@ -17,6 +17,9 @@ const ALL: [&dyn Metric; 12] = [
     &PrAuc,
     &F1,
     &Matthews,
+    &Precision { threshold: 0.25 },
+    &Recall { threshold: 0.25 },
+    &Calibration { n_bins: 4 },
     &Loss,
 ];
 
@@ -67,6 +70,57 @@ fn binary_metrics_understand_both_labellings() {
         check(&Matthews, probabilities, &labels, 1.0 / 6.0);
     }
     check_classes(&Accuracy, &dense(&[2], &[0.5, 0.4]), &[1, 1], 0.5);
+}
+
+#[test]
+fn precision_and_recall_are_of_a_threshold_of_the_probability() {
+    let (outputs, labels) =
+        ((&[5, 1][..], &[0.9, 0.2, 0.65, 0.5, 0.1][..]), [1.0, 0.0, 0.0, 1.0, 1.0]);
+    // Predicted positive: 0.9, 0.65 and 0.5, of which two are; of three positive samples.
+    check(&Precision::default(), outputs, &labels, 2.0 / 3.0);
+    check(&Recall::default(), outputs, &labels, 2.0 / 3.0);
+    // 0.9 alone; everything; nothing.
+    check(&Precision { threshold: 0.7 }, outputs, &labels, 1.0);
+    check(&Recall { threshold: 0.7 }, outputs, &labels, 1.0 / 3.0);
+    check(&Precision { threshold: 0.0 }, outputs, &labels, 0.6);
+    check(&Precision { threshold: 1.0 }, outputs, &labels, 0.0);
+    check(&Recall { threshold: 1.0 }, outputs, &labels, 0.0);
+    // ln 3 is the score of 3/4.
+    let scores = dense::<f32>(&[3, 1], &[1.0, 1.2, -1.0]);
+    let of = |metric: &dyn Metric| see_scores(metric, Link::Sigmoid, &scores, &[0.0, 1.0, 1.0]);
+    assert_eq!(of(&Precision { threshold: 0.75 }), 1.0);
+    assert_eq!(of(&Recall { threshold: 0.75 }), 0.5);
+    assert_eq!(of(&Recall { threshold: 0.0 }), 1.0);
+    // With two outputs the larger is predicted.
+    let scores = dense(&[3, 2], &[0.4, 0.6, 0.6, 0.4, 0.3, 0.7]);
+    check_classes(&Precision { threshold: 0.9 }, &scores, &[1, 1, 0], 0.5);
+}
+
+#[test]
+fn calibration_compares_mean_predictions_with_shares_of_positives() {
+    // Bins [0, 1/2) and [1/2, 1]: 0.1 and 0.3 beside half, 0.5, 0.8 and 1 beside a third.
+    let (outputs, labels) = ([0.1, 0.3, 0.5, 0.8, 1.0], [1.0, -1.0, 0.0, 0.0, 1.0]);
+    let two = Calibration { n_bins: 2 };
+    let expected = 0.4 * (0.5 - 0.2) + 0.6 * (2.3 / 3.0 - 1.0 / 3.0);
+    check(&two, (&[5], &outputs), &labels, expected);
+    let mut seen = two.seen();
+    let (outputs, labels) = (dense::<f64>(&[5, 1], &outputs), dense(&[5], &labels));
+    seen.update(outputs.view(), LabelsView::Real(labels.view())).unwrap();
+    let bins = seen.bins();
+    let ends: Vec<_> = bins.iter().map(|bin| (bin.low, bin.high, bin.weight)).collect();
+    assert_eq!(ends, [(0.0, 0.5, 2.0), (0.5, 1.0, 3.0)]);
+    assert_eq!(bins[0].mean_prediction(), Some(0.2));
+    assert_eq!(
+        (bins[0].share_of_positives(), bins[1].share_of_positives()),
+        (Some(0.5), Some(1.0 / 3.0))
+    );
+    assert_eq!(Calibration { n_bins: 4 }.seen().bins()[1].share_of_positives(), None);
+    // 0 from 1 of 0.5; a sigmoid of 0 is in the upper bin.
+    let scores = dense::<f32>(&[1, 1], &[0.0]);
+    assert_eq!(see_scores(&two, Link::Sigmoid, &scores, &[1.0]), 0.5);
+    let beyond = dense::<f64>(&[1], &[1.5]);
+    let error = two.evaluate(beyond.view(), LabelsView::Real(beyond.view())).unwrap_err();
+    assert!(error.to_string().contains("1.5 in row 0 is not a probability"), "{error}");
 }
 
 #[test]

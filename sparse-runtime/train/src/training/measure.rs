@@ -39,23 +39,42 @@ enum OwnedLabels<T: Float> {
 impl Measure {
     /// Metrics for a model; an empty list fits any model.
     pub(super) fn new<M: Model>(metrics: &[Box<dyn Metric>]) -> Result<Self> {
-        let is_label = |input: &InputInfo| input.role == InputRole::Label;
-        let is_weight =
-            |input: &InputInfo| is_label(input) && input.name == WEIGHT && input.element.is_float();
-        let label = M::INPUTS
-            .iter()
-            .position(|input| is_label(input) && !is_weight(input))
-            .map(|position| (position, M::INPUTS[position].element.is_float()));
+        let label = label_of::<M>();
         if let (None, Some(metric)) = (label, metrics.first()) {
             return Err(TrainError::NoLabel { model: M::NAME, metric: metric.name() }.into());
         }
         Ok(Measure {
             names: metrics.iter().map(|metric| metric.name()).collect(),
             accumulators: metrics.iter().map(|metric| metric.start()).collect(),
+            ..Measure::for_label::<M>(label)
+        })
+    }
+
+    /// Metrics that have been started, for a model with a label.
+    pub(super) fn of_accumulators<M: Model>(
+        accumulators: Vec<Box<dyn Accumulator>>,
+    ) -> Result<Self> {
+        let label = label_of::<M>();
+        if label.is_none() && !accumulators.is_empty() {
+            return Err(TrainError::NoLabel { model: M::NAME, metric: "of accumulators" }.into());
+        }
+        Ok(Measure { accumulators, ..Measure::for_label::<M>(label) })
+    }
+
+    /// The accumulators, with what they have seen.
+    pub(super) fn into_accumulators(self) -> Vec<Box<dyn Accumulator>> {
+        self.accumulators
+    }
+
+    /// No metrics yet.
+    fn for_label<M: Model>(label: Option<(usize, bool)>) -> Self {
+        Measure {
+            names: Vec::new(),
+            accumulators: Vec::new(),
             label: label.unwrap_or_default(),
             weight: M::INPUTS.iter().position(is_weight),
             widened: Widened::default(),
-        })
+        }
     }
 
     /// True without metrics.
@@ -190,6 +209,21 @@ impl Measure {
             (name, value)
         })
     }
+}
+
+fn is_label(input: &InputInfo) -> bool {
+    input.role == InputRole::Label
+}
+
+/// Whether it weighs samples.
+fn is_weight(input: &InputInfo) -> bool {
+    is_label(input) && input.name == WEIGHT && input.element.is_float()
+}
+
+/// The position of the first label that is not a weight, and whether it holds numbers.
+fn label_of<M: Model>() -> Option<(usize, bool)> {
+    let position = M::INPUTS.iter().position(|input| is_label(input) && !is_weight(input))?;
+    Some((position, M::INPUTS[position].element.is_float()))
 }
 
 /// A metric by its name, and its value.

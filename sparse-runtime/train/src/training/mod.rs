@@ -58,5 +58,5 @@ pub use predictions::{
 pub use progress::Progress;
 pub use progressive::{ProgressiveLine, ProgressiveLoss};
 pub use report::{EpochReport, FitReport, ScoreReport};
-pub use score::{predict, score};
+pub use score::{predict, score, score_into};
 pub use trainer::Trainer;

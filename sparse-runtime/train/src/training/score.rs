@@ -6,7 +6,7 @@ use super::evaluation_batches::{EvaluationSink, evaluate};
 use super::measure::{BatchLabels, Measure, first_output};
 use super::report::ScoreReport;
 use crate::error::Result;
-use crate::metric::Metric;
+use crate::metric::{Accumulator, Metric};
 use nnz_arrays::formats::{Dense, Shape};
 use nnz_data::{Batch, BatchOptions, Batches, DataSource, Labels, LastBatch, Order};
 use nnz_step::model::{Extent, InputInfo, Model, ModelError};
@@ -46,6 +46,58 @@ where
     score_on("the data", model, data, metrics, batch_size)
 }
 
+/// [`score`] with accumulators that the caller keeps: for metrics that are more than a number, such
+/// as the bins of a [`SeenCalibration`](crate::metric::SeenCalibration), and for those that may
+/// have no value. The report has the loss, and no metrics.
+///
+/// ```
+/// use nnz::data::Dataset;
+/// use nnz::formats::Csr;
+/// use nnz::metric::{Auc, Metric};
+/// use nnz::prelude::*;
+/// use nnz::training::score_into;
+///
+/// graph! {
+///     model Logistic {
+///         input x: csr[n, d];
+///         label y: dense[n, 1];
+///         param w: row_sparse[d, 1] = Zeros;
+///         let score = dot(x, w);
+///         loss logistic(score, y);
+///         output sigmoid(score);
+///     }
+/// }
+///
+/// let data = Dataset::new(Csr::<f32>::zeros(2, 5), vec![1.0, 1.0])?;
+/// let mut model = Logistic::new(dims! { d: 5 }, Seed(0))?;
+/// let mut accumulators = vec![Auc.start()];
+/// let report = score_into(&mut model, &data, &mut accumulators, 1024)?;
+/// assert_eq!(report.n_rows, 2);
+/// assert!(accumulators[0].value().is_err()); // no negative sample
+/// # Ok::<(), nnz::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`score`], but for metrics without a value. The accumulators are lost then: the vector is
+/// empty.
+pub fn score_into<M, S>(
+    model: &mut M,
+    data: &S,
+    accumulators: &mut Vec<Box<dyn Accumulator>>,
+    batch_size: usize,
+) -> Result<ScoreReport>
+where
+    M: Model,
+    S: DataSource<M::Element>,
+{
+    let measure = Measure::of_accumulators::<M>(std::mem::take(accumulators))?;
+    let scored = scored("the data", model, data, measure, batch_size)?;
+    *accumulators = scored.measure.into_accumulators();
+    let (loss, n_rows) = (scored.totals.mean_loss(), scored.totals.n_rows);
+    Ok(ScoreReport { loss, metrics: Vec::new(), n_rows })
+}
+
 /// [`score`] on data with a name for errors.
 pub(super) fn score_on<M, S>(
     name: &'static str,
@@ -59,16 +111,31 @@ where
     S: DataSource<M::Element>,
 {
     let measure = Measure::new::<M>(metrics)?;
+    let Scored { mut measure, totals, .. } = scored(name, model, data, measure, batch_size)?;
+    let metrics = measure.take(name)?;
+    Ok(ScoreReport { loss: totals.mean_loss(), metrics, n_rows: totals.n_rows })
+}
+
+/// Losses and metrics of all samples, of which there is at least one.
+fn scored<M, S>(
+    name: &'static str,
+    model: &mut M,
+    data: &S,
+    measure: Measure,
+    batch_size: usize,
+) -> Result<Scored>
+where
+    M: Model,
+    S: DataSource<M::Element>,
+{
     let mut batches = data.batches(M::INPUTS, &whole(batch_size, Labels::Required))?;
     batches.start_epoch(0)?;
     let mut scored = Scored { name, measure, totals: EpochTotals::default() };
     evaluate::<M, S, _>(model, &mut batches, true, &mut scored)?;
-    let Scored { mut measure, totals, .. } = scored;
-    if totals.n_rows == 0 {
+    if scored.totals.n_rows == 0 {
         return Err(TrainError::NoRows.into());
     }
-    let metrics = measure.take(name)?;
-    Ok(ScoreReport { loss: totals.mean_loss(), metrics, n_rows: totals.n_rows })
+    Ok(scored)
 }
 
 /// The number of samples of each batch of a model, if the model fixes it: by a number, or by a

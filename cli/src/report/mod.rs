@@ -1,13 +1,39 @@
 //! What is printed: lines on the standard output and on the error stream, and text of files with
 //! its escapes escaped.
 
+mod epoch_line;
+pub(crate) mod evaluation;
+pub(crate) mod summary;
+
 use crate::Failure;
+pub(crate) use epoch_line::EpochLine;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
+
+/// Whether notes and progress are left out.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Leaves notes and progress out from now on.
+pub(crate) fn set_quiet(quiet: bool) {
+    QUIET.store(quiet, Ordering::Relaxed);
+}
+
+/// Whether notes and progress are left out.
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// A line on the error stream that is no warning and no error.
+pub(crate) fn note(line: impl Display) {
+    if !is_quiet() {
+        tell(line);
+    }
+}
 
 /// A line on the error stream. One that is closed is no reason to stop.
 pub(crate) fn tell(line: impl Display) {
@@ -18,6 +44,9 @@ pub(crate) fn tell(line: impl Display) {
 /// it takes.
 pub(crate) fn reading<T>(path: &Path, read: impl FnOnce() -> T) -> T {
     const LONG: Duration = Duration::from_millis(800);
+    if is_quiet() {
+        return read();
+    }
     let (done, waiting) = mpsc::channel::<()>();
     thread::scope(|scope| {
         scope.spawn(move || {

@@ -1,8 +1,8 @@
 //! The notes of a model's file: how the data was read, so that `predict` reads as `train` did.
 
-use crate::data::{Base, Format, Known, Reading};
 use crate::files::beside;
-use crate::printed::escaped;
+use crate::input::{Base, Format, Known, Reading, TwoLabels};
+use crate::report::escaped;
 use clap::ValueEnum;
 use nnz::data::{DataError, Hashing, IdMap, NumberScale};
 use nnz::prelude::*;
@@ -18,9 +18,12 @@ const HASH_SEED: &str = "hash_seed";
 const NGRAMS: &str = "ngrams";
 const IDS: &str = "ids";
 const HEADER: &str = "header";
+const SEPARATOR: &str = "separator";
 const SCALES: &str = "scales";
 const CLASSES: &str = "classes";
 pub(crate) const CLIP: &str = "clip_predictions";
+const POSITIVE: &str = "positive";
+const NEGATIVE: &str = "negative";
 
 /// What ids a model's rows stand for, in a few words: how many, and a hash of all in their order.
 fn note_of_ids((users, items): &(IdMap, IdMap)) -> Result<String, DataError> {
@@ -74,6 +77,25 @@ pub(crate) fn first_feature(notes: &[(String, String)]) -> usize {
     usize::from(notes.iter().any(is_one))
 }
 
+/// The labels of two classes, as noted.
+pub(crate) fn two_labels(notes: &[(String, String)]) -> Result<Option<TwoLabels>, String> {
+    let number = |name: &str| {
+        let note = notes.iter().find(|(known, _)| known == name);
+        note.map(|(_, note)| note.parse().map_err(|_| unreadable(name, note))).transpose()
+    };
+    let (positive, negative) = (number(POSITIVE)?, number(NEGATIVE)?);
+    Ok(positive.map(|positive| TwoLabels { positive, negative }))
+}
+
+/// The notes of the labels of two classes.
+pub(crate) fn notes_of_two_labels(
+    labels: Option<TwoLabels>,
+) -> impl Iterator<Item = (&'static str, String)> {
+    let positive = labels.map(|labels| (POSITIVE, labels.positive.to_string()));
+    let negative = labels.and_then(|labels| Some((NEGATIVE, labels.negative?.to_string())));
+    positive.into_iter().chain(negative)
+}
+
 /// The note of what predictions are cut to.
 pub(crate) fn note_of_clip((low, high): (f64, f64)) -> (&'static str, String) {
     (CLIP, format!("{low},{high}"))
@@ -102,7 +124,7 @@ impl Reading {
     pub(crate) fn notes(&self, path: &Path, known: &Known) -> Vec<(&'static str, String)> {
         let format = self.format_of(path);
         let mut notes = Vec::new();
-        if format.is_hashed() {
+        if self.is_hashed(path) {
             notes.push((HASH_BITS, self.hash_bits().to_string()));
             notes.push((HASH_SEED, self.hash_seed().to_string()));
         }
@@ -112,6 +134,8 @@ impl Reading {
         notes.push((FORMAT, format.name()));
         let schema = self.schema.clone().filter(|_| format == Format::Csv);
         notes.extend(schema.map(|schema| (SCHEMA, schema)));
+        let separator = self.separator.filter(|_| format == Format::Csv);
+        notes.extend(separator.map(|separator| (SEPARATOR, separator.to_string())));
         if self.has_header() && format == Format::Csv {
             notes.push((HEADER, true.to_string()));
         }
@@ -138,6 +162,7 @@ impl Reading {
             match &name[..] {
                 FORMAT => adopt(&mut self.format, name, note)?,
                 SCHEMA => adopt(&mut self.schema, name, note)?,
+                SEPARATOR => adopt(&mut self.separator, name, note)?,
                 HASH_BITS => adopt(&mut self.hash_bits, name, note)?,
                 HASH_SEED => adopt(&mut self.hash_seed, name, note)?,
                 NGRAMS => adopt(&mut self.ngrams, name, note)?,

@@ -1,8 +1,8 @@
 //! What a file was read as, in one line; and the loss of the best constant, which a model should be
 //! better than.
 
-use crate::data::{Base, Format, Known, Reading};
-use crate::models::ModelKind;
+use crate::input::{Base, Format, Known, Reading};
+use crate::models::Task;
 use nnz::data::{AnyDataset, DataSource, LabelStatistics};
 use nnz::prelude::*;
 use std::path::Path;
@@ -38,7 +38,7 @@ pub(crate) fn summary(
                 parts.push(counted(n_ids("item"), "item"));
             }
         }
-        _ if format.is_hashed() => parts.push(format!("2^{} columns", reading.hash_bits())),
+        _ if reading.is_hashed(path) => parts.push(format!("2^{} columns", reading.hash_bits())),
         _ => {
             let mut columns = counted(data.n_features(), "column");
             if n_features.is_none() && !of_training {
@@ -51,7 +51,7 @@ pub(crate) fn summary(
         AnyDataset::Memory(data) => data.report().and_then(|report| report.index_base),
         AnyDataset::Stream(data) => data.report().index_base,
     };
-    if let Some(base) = base {
+    if let Some(base) = base.filter(|_| !reading.is_hashed(path)) {
         let first = if base == IndexBase::Zero { "zero" } else { "one" };
         let guessed = match reading.index_base {
             Base::Detect if of_training => ", as in the training data",
@@ -116,21 +116,19 @@ fn listed(distinct: Option<&[f64]>, range: Option<(f64, f64)>) -> String {
 
 /// The mean loss over the training data of the best prediction that is the same for all samples;
 /// of a stream once an epoch has read all of it.
-pub(crate) fn constant_loss(kind: ModelKind, data: &AnyDataset) -> Option<f64> {
+pub(crate) fn constant_loss(task: Task, data: &AnyDataset) -> Option<f64> {
     let labels = data.label_statistics()?;
     let first = labels.first()?;
-    match kind {
-        ModelKind::Linear | ModelKind::MatrixFactorization => Some(first.variance()? / 2.0),
-        ModelKind::Logistic | ModelKind::FactorizationMachine | ModelKind::WideDeep => {
-            binary_entropy(first)
-        }
-        ModelKind::Poisson => {
+    match task {
+        Task::Number => Some(first.variance()? / 2.0),
+        Task::Binary => binary_entropy(first),
+        Task::Count => {
             let mean = first.mean()?;
             // The loss is exp(s) - y · s, and s = ln(mean) is the best.
             Some(if mean > 0.0 { mean - mean * mean.ln() } else { 0.0 })
         }
-        ModelKind::MultiTask => Some(first.variance()? / 2.0 + binary_entropy(labels.get(1)?)?),
-        ModelKind::Softmax => {
+        Task::NumberAndBinary => Some(first.variance()? / 2.0 + binary_entropy(labels.get(1)?)?),
+        Task::Classes => {
             let (counts, n) = (first.class_counts(), first.count() as f64);
             let part = |count: &u64| entropy_part(*count as f64 / n);
             (!counts.is_empty()).then(|| counts.values().map(part).sum())

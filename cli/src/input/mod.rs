@@ -1,19 +1,26 @@
-//! Reading by format: into memory, or as a stream.
+//! Files to data: how a file is read, by flags, by its name, and by the notes of a model.
+
+mod format;
+mod open;
+mod schema;
+mod two_labels;
 
 use crate::Failure;
 use crate::files::beside;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
-use nnz::data::stream::Stream;
+pub(crate) use format::Format;
 use nnz::data::{
-    AnyDataset, Classes, DataError, Delimited, Hashing, IdMap, LibFfm, NumberScale, OnError,
-    Ratings, ReadError, RowFormat, TextReader, WholeFormat, Words,
+    AnyDataset, Classes, Delimited, Hashing, IdMap, LibFfm, NumberScale, OnError, Problem, Ratings,
+    ReadError, Words,
 };
 use nnz::kernels::{MAX_THREADS, Parallel};
 use nnz::prelude::*;
+use open::Lines;
+use schema::{no_schema, separator};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
+pub(crate) use two_labels::TwoLabels;
 
 /// How files are read.
 #[derive(Clone, Debug, Args)]
@@ -22,10 +29,20 @@ pub(crate) struct Reading {
     /// else libsvm.
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
-    /// csv, which needs it: the columns in order, name:kind; kinds are label, numeric, count,
-    /// buckets, categorical and ignore.
+    /// csv: the columns in order, name:kind, or a file that has them so; kinds are label, numeric,
+    /// count, buckets, categorical and ignore.
     #[arg(long)]
     pub(crate) schema: Option<String>,
+    /// csv: the column of the label, by its name in the first line, where there is no --schema: the
+    /// kinds of the other columns are inferred from the first 10,000 lines, and printed.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["schema", "no_header"])]
+    label: Option<String>,
+    /// csv: write the schema to this file, to be edited and read by --schema.
+    #[arg(long, value_name = "FILE")]
+    schema_out: Option<PathBuf>,
+    /// csv: what separates the fields, a character or `tab`; a comma if not said.
+    #[arg(long, value_name = "CHARACTER", value_parser = separator)]
+    pub(crate) separator: Option<char>,
     /// csv: the first line has the names of the columns. A model that was trained so reads other
     /// files so too.
     #[arg(long)]
@@ -44,8 +61,9 @@ pub(crate) struct Reading {
     /// What numeric columns are scaled by.
     #[arg(skip)]
     pub(crate) scales: Vec<NumberScale>,
-    /// criteo, csv and words: hash into 2^BITS columns; 20 if not said.
-    #[arg(long, value_name = "BITS")]
+    /// criteo, csv and words: hash into 2^BITS columns; 20 if not said. libsvm and libffm: fold
+    /// indices into so many columns, as those of 64 bits that are hashes themselves.
+    #[arg(long, short = 'b', value_name = "BITS")]
     pub(crate) hash_bits: Option<u32>,
     /// The seed of that hash; 0 if not said.
     #[arg(long)]
@@ -60,6 +78,17 @@ pub(crate) struct Reading {
     /// stay the same; with --stream in a file without a name beside FILE, for the later epochs.
     #[arg(long)]
     cache: bool,
+    /// libsvm: indices of a row that do not ascend: refuse the row, or sort it.
+    #[arg(long, value_enum, default_value = "refuse")]
+    unsorted: Unsorted,
+    /// libsvm: an index that occurs more than once in a row: refuse the row, or add the values, as
+    /// libffm does in any case.
+    #[arg(long, value_enum, default_value = "refuse")]
+    repeated: Repeated,
+    /// libsvm and libffm: features beyond those of the model, or beyond --features: refuse the row,
+    /// or leave them out of it.
+    #[arg(long, value_enum, default_value = "refuse")]
+    unknown: Unknown,
     /// Leave out up to so many rows that cannot be read, and say how many they were.
     #[arg(long, value_name = "ROWS")]
     pub(crate) skip: Option<u64>,
@@ -72,20 +101,25 @@ pub(crate) struct Reading {
     pub(crate) threads: Option<usize>,
 }
 
+/// What becomes of a row whose indices do not ascend.
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-pub(crate) enum Format {
-    /// `label index:value …`
-    Libsvm,
-    /// `label field:index:value …`
-    Libffm,
-    /// Label, 13 counts and 26 categories, tab separated.
-    Criteo,
-    /// Comma separated, with a schema.
-    Csv,
-    /// A label, a tab and a text.
-    Words,
-    /// User, item and rating.
-    Ratings,
+enum Unsorted {
+    Refuse,
+    Sort,
+}
+
+/// What becomes of a row in which an index occurs more than once.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum Repeated {
+    Refuse,
+    Add,
+}
+
+/// What becomes of features that a model does not have.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum Unknown {
+    Refuse,
+    Ignore,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
@@ -108,6 +142,8 @@ pub(crate) struct Known {
     pub(crate) ids: Option<(IdMap, IdMap)>,
     /// The file has no labels.
     pub(crate) no_labels: bool,
+    /// The number of features is that of a saved model.
+    pub(crate) is_of_model: bool,
 }
 
 impl Known {
@@ -121,7 +157,7 @@ impl Known {
             AnyDataset::Stream(data) => (None, data.report().index_base),
         };
         let n_features = Some(data.n_features());
-        Known { n_features, index_base, classes: data.classes().cloned(), ids, no_labels: false }
+        Known { n_features, index_base, classes: data.classes().cloned(), ids, ..Known::default() }
     }
 }
 
@@ -140,16 +176,36 @@ impl Reading {
     pub(crate) fn check(&self, path: &Path, n_features: Option<usize>) -> Result<(), String> {
         let format = self.format_of(path);
         let (hashed, words, csv) =
-            (format.is_hashed(), format == Format::Words, format == Format::Csv);
+            (self.is_hashed(path), format == Format::Words, format == Format::Csv);
         let libsvm = format == Format::Libsvm;
+        let indexed = matches!(format, Format::Libsvm | Format::Libffm);
         let (of_hashed, as_they_are) =
-            ("criteo, csv and words", "its columns are taken as they are numbered");
+            ("formats that are hashed", "its ids are counted as they come");
+        let sorts = "its entries may be in any order";
         let from_hash = "its columns are as many as --hash-bits says";
         for (flag, is_given, has_meaning, of, why) in [
             ("--hash-bits", self.hash_bits.is_some(), hashed, of_hashed, as_they_are),
-            ("--hash-seed", self.hash_seed.is_some(), hashed, of_hashed, as_they_are),
+            (
+                "--hash-seed",
+                self.hash_seed.is_some(),
+                hashed,
+                of_hashed,
+                "its columns are taken as they are numbered, unless --hash-bits folds them",
+            ),
+            ("--unsorted", self.unsorted != Unsorted::Refuse, libsvm, "libsvm", sorts),
+            ("--repeated", self.repeated != Repeated::Refuse, libsvm, "libsvm", sorts),
+            (
+                "--unknown",
+                self.unknown != Unknown::Refuse,
+                indexed,
+                "libsvm and libffm",
+                "its columns are those that the model has",
+            ),
             ("--ngrams", self.ngrams.is_some(), words, "words", "it has no text"),
             ("--schema", self.schema.is_some(), csv, "csv", "it has columns of its own"),
+            ("--label", self.label.is_some(), csv, "csv", "its labels are where its format says"),
+            ("--schema-out", self.schema_out.is_some(), csv, "csv", "it has no schema"),
+            ("--separator", self.separator.is_some(), csv, "csv", "its format says what separates"),
             ("--header", self.header, csv, "csv", "it has no line of names"),
             ("--no-header", self.no_header, csv, "csv", "it has no line of names"),
             ("--no-scaling", self.no_scaling, csv, "csv", "its numbers are taken as they are"),
@@ -163,8 +219,8 @@ impl Reading {
             (
                 "--features",
                 n_features.is_some(),
-                matches!(format, Format::Libsvm | Format::Libffm),
-                "libsvm and libffm",
+                indexed && self.hash_bits.is_none(),
+                "libsvm and libffm without --hash-bits",
                 if hashed { from_hash } else { "its ids are counted as they come" },
             ),
         ] {
@@ -182,6 +238,15 @@ impl Reading {
 
     pub(crate) fn format_of(&self, path: &Path) -> Format {
         self.format.unwrap_or_else(|| Format::of(path))
+    }
+
+    /// Whether columns of a file are those of a hash.
+    pub(crate) fn is_hashed(&self, path: &Path) -> bool {
+        match self.format_of(path) {
+            Format::Criteo | Format::Csv | Format::Words => true,
+            Format::Libsvm | Format::Libffm => self.hash_bits.is_some(),
+            Format::Ratings => false,
+        }
     }
 
     pub(crate) fn hash_bits(&self) -> u32 {
@@ -204,24 +269,85 @@ impl Reading {
         known: &Known,
         find_classes: bool,
     ) -> Result<AnyDataset, Failure> {
-        self.read(path, known, find_classes).map_err(|error| match self.format {
-            Some(_) => error.into(),
-            None => format!(
+        self.read(path, None, known, find_classes)
+            .map_err(|error| self.explained(error, path, known))
+    }
+
+    /// The samples of some lines of a file or a pipe, of which `lines` were read before.
+    pub(crate) fn read_lines(
+        &self,
+        path: &Path,
+        text: &[u8],
+        lines: u64,
+        known: &Known,
+    ) -> Result<AnyDataset, Failure> {
+        self.read(path, Some(text), known, false).map_err(|error| {
+            let error = match error {
+                Error::Read(ReadError::Syntax { mut place, problem }) => {
+                    place.line += lines;
+                    Error::Read(ReadError::Syntax { place, problem })
+                }
+                other => other,
+            };
+            match error {
+                // Whoever reads lines goes on after blank ones.
+                Error::Read(ReadError::Empty { .. }) => error.into(),
+                error => self.explained(error, path, known),
+            }
+        })
+    }
+
+    /// An error of reading, with the flag that mends it, or with what the file was taken for.
+    fn explained(&self, error: Error, path: &Path, known: &Known) -> Failure {
+        match (self.format, &error) {
+            (_, Error::Read(ReadError::Syntax { place, problem }))
+                if self.lead(problem, known).is_some() =>
+            {
+                let lead = self.lead(problem, known).unwrap_or_default();
+                format!("{place}: {lead}").into()
+            }
+            // What its first bytes say is no guess.
+            (Some(_), _) | (_, Error::Read(ReadError::OtherFile { .. })) => error.into(),
+            (None, _) => format!(
                 "{error} (`{}` is read as {}, {}; say another --format if it is not)",
                 path.display(),
                 Format::of(path).name(),
                 Format::reason(path)
             )
             .into(),
+        }
+    }
+
+    /// A problem of a row that a flag takes, with that flag.
+    fn lead(&self, problem: &Problem, known: &Known) -> Option<String> {
+        Some(match problem {
+            Problem::BeyondDeclared { index, n_features, .. } => {
+                let whose = if known.is_of_model {
+                    format!("the model has {n_features} features")
+                } else {
+                    format!("--features says {n_features}")
+                };
+                format!(
+                    "index {index} is unknown: {whose}; --unknown ignore leaves such entries out"
+                )
+            }
+            Problem::DuplicateIndex { .. } => format!("{problem}: --repeated add adds the values"),
+            Problem::DescendingIndex { .. } => format!("{problem}: --unsorted sort sorts them"),
+            _ => return None,
         })
     }
 
-    fn read(&self, path: &Path, known: &Known, find_classes: bool) -> Result<AnyDataset> {
+    fn read(
+        &self,
+        path: &Path,
+        text: Option<&[u8]>,
+        known: &Known,
+        find_classes: bool,
+    ) -> Result<AnyDataset> {
         let hashing = Hashing::new(self.hash_bits())?.seed(self.hash_seed());
         let no_labels = known.no_labels;
-        let lines = Lines { reading: self, path, known, find_classes };
+        let lines = Lines { reading: self, path, text, known, find_classes };
         match self.format_of(path) {
-            Format::Libsvm if no_labels => Err(no_labels_in_libsvm(path).into()),
             Format::Libsvm => {
                 let base = match self.index_base {
                     Base::Detect => known.index_base.unwrap_or(IndexBase::Detect),
@@ -229,14 +355,25 @@ impl Reading {
                     Base::One => IndexBase::One,
                 };
                 let reader = libsvm::Reader::new().index_base(base).n_features(known.n_features);
-                if let Some(buffer) = self.stream {
+                let reader = self.tolerant(reader, no_labels);
+                let reader =
+                    change_if(self.hash_bits.is_some(), reader, |reader| reader.hashed(hashing));
+                if let (Some(buffer), None) = (self.stream, text) {
                     return lines.stream(reader, buffer);
                 }
                 let reader = reader.on_error(self.on_error()).parallel(self.parallel());
-                lines.memory(|| reader.read_path(path))
+                lines.memory(|| match text {
+                    Some(text) => reader.read_bytes(&path.display().to_string(), text),
+                    None => within_reach(&reader, path),
+                })
             }
             Format::Libffm => {
-                let format = LibFfm::new().n_features(known.n_features);
+                // No model of the program reads fields.
+                let format = LibFfm::new().n_features(known.n_features).add_repeated();
+                let format =
+                    change_if(self.unknown == Unknown::Ignore, format, LibFfm::ignore_unknown);
+                let format =
+                    change_if(self.hash_bits.is_some(), format, |format| format.hashed(hashing));
                 lines.open(change_if(no_labels, format, LibFfm::without_labels))
             }
             Format::Criteo => {
@@ -245,8 +382,8 @@ impl Reading {
             }
             Format::Csv => {
                 let schema = self.schema.as_deref().ok_or_else(|| no_schema(path))?;
-                let format = Delimited::csv(hashing).header(self.has_header());
-                let format = format.with_schema(schema)?.scaled(self.scales.iter().cloned())?;
+                let format =
+                    self.csv()?.with_schema(schema)?.scaled(self.scales.iter().cloned())?;
                 lines.open(change_if(no_labels, format, Delimited::without_labels))
             }
             Format::Words => {
@@ -265,35 +402,34 @@ impl Reading {
         }
     }
 
+    /// A reader of LibSVM text that takes what the command line says.
+    fn tolerant(&self, reader: libsvm::Reader, no_labels: bool) -> libsvm::Reader {
+        use libsvm::Reader;
+        let reader = change_if(self.unsorted == Unsorted::Sort, reader, Reader::sort_unsorted);
+        let reader = change_if(self.repeated == Repeated::Add, reader, Reader::add_repeated);
+        let reader = change_if(self.unknown == Unknown::Ignore, reader, Reader::ignore_unknown);
+        change_if(no_labels, reader, Reader::without_labels)
+    }
+
     /// Whether the first line of a csv file is its header.
     pub(crate) fn has_header(&self) -> bool {
         self.header || (self.noted_header && !self.no_header)
     }
 
-    /// Reads the training data for the scales of its numeric columns, if it has some and can be
-    /// read twice.
-    pub(crate) fn measure(&mut self, path: &Path) -> Result<(), Failure> {
-        let is_csv = self.format_of(path) == Format::Csv;
-        if let Some(schema) = self.schema.as_deref().filter(|_| is_csv && !self.no_scaling)
-            && path.is_file()
-        {
-            let format = Delimited::csv(Hashing::new(self.hash_bits())?).header(self.has_header());
-            let format = format.with_schema(schema)?;
-            if kinds(schema).any(|kind| kind == "numeric") {
-                self.scales = format.measure(path)?;
-            }
-        }
-        Ok(())
-    }
-
     /// All that the parsed data depends on, besides the file.
     fn way(&self, known: &Known) -> String {
         let Reading { format, schema, skip, index_base, scales, .. } = self;
-        let header = (self.has_header(), scales);
+        let header = (self.has_header(), scales, self.separator);
         let hash = (self.hash_bits(), self.hash_seed(), self.ngrams());
         let base = (index_base, known.index_base);
         let columns = (known.n_features, known.no_labels);
+        let columns = (columns, self.unsorted, self.repeated, self.unknown, self.hash_bits);
         format!("{:?}", (format, schema, header, hash, skip, base, columns))
+    }
+
+    /// Goes on after the first lines of a pipe, which had the header.
+    pub(crate) fn after_first_lines(&mut self) {
+        (self.header, self.no_header) = (false, true);
     }
 
     /// The files that reading these reads, or writes, beside them.
@@ -316,134 +452,27 @@ impl Reading {
     }
 }
 
-/// The kinds of the columns of a schema.
-pub(crate) fn kinds(schema: &str) -> impl Iterator<Item = &str> {
-    schema.split(',').map(|column| column.rsplit(':').next().unwrap_or_default().trim())
-}
-
-fn change_if<F>(condition: bool, format: F, change: fn(F) -> F) -> F {
+fn change_if<F>(condition: bool, format: F, change: impl FnOnce(F) -> F) -> F {
     if condition { change(format) } else { format }
 }
 
-#[cold]
-fn no_labels_in_libsvm(path: &Path) -> DataError {
-    let message = format!(
-        "`{}` is read as libsvm, whose rows begin with a label: write a number before each, such as 0, and leave `--no-labels` out",
-        path.display()
-    );
-    DataError::Schema { message }
-}
-
-#[cold]
-fn no_schema(path: &Path) -> DataError {
-    let message = format!(
-        "`{}` is read as csv, by its ending or `--format csv`: say what its columns are, `--schema y:label,age:numeric,…`, or another `--format`",
-        path.display()
-    );
-    DataError::Schema { message }
-}
-
-impl Format {
-    /// As on the command line.
-    pub(crate) fn name(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |name| name.get_name().to_owned())
+/// Reads LibSVM text whose indices a table can have; others are named by line.
+fn within_reach(reader: &libsvm::Reader, path: &Path) -> Result<Dataset, ReadError> {
+    /// More rows of a table of four bytes each are more than any machine has memory for.
+    const MOST_FEATURES: usize = 1 << 40;
+    let data = reader.read_path(path)?;
+    if data.n_features() <= MOST_FEATURES {
+        return Ok(data);
     }
-
-    /// Whether columns are made by hashing.
-    pub(crate) fn is_hashed(self) -> bool {
-        matches!(self, Format::Criteo | Format::Csv | Format::Words)
-    }
-
-    /// By the ending of a name, that of compression left out.
-    pub(crate) fn of(path: &Path) -> Self {
-        Self::of_ending(path).unwrap_or(Format::Libsvm)
-    }
-
-    /// Why it is taken for that format.
-    pub(crate) fn reason(path: &Path) -> &'static str {
-        match Self::of_ending(path) {
-            Some(_) => "by its ending",
-            None => "since its ending is of no other format",
+    match reader.clone().n_features(MOST_FEATURES).read_path(path) {
+        Err(ReadError::Syntax { place, problem: Problem::BeyondDeclared { index, .. } }) => {
+            let message = format!(
+                "line {}: index {index} is beyond what a table can have, as those of hashes are: fold indices by --hash-bits 22",
+                place.line
+            );
+            Err(ReadError::Content { file: place.file, message })
         }
-    }
-
-    fn of_ending(path: &Path) -> Option<Self> {
-        let name = path.to_string_lossy();
-        let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
-        match name.rsplit('.').next() {
-            Some("ffm") => Some(Format::Libffm),
-            Some("tsv") => Some(Format::Criteo),
-            Some("csv") => Some(Format::Csv),
-            Some("txt") => Some(Format::Words),
-            _ => None,
-        }
-    }
-}
-
-/// As on the command line.
-impl FromStr for Format {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        <Format as ValueEnum>::from_str(name, false)
-    }
-}
-
-/// A file that is about to be read.
-struct Lines<'a> {
-    reading: &'a Reading,
-    path: &'a Path,
-    known: &'a Known,
-    find_classes: bool,
-}
-
-impl Lines<'_> {
-    fn open<F: WholeFormat<f32> + Clone>(&self, format: F) -> Result<AnyDataset> {
-        if let Some(buffer) = self.reading.stream {
-            return self.stream(format, buffer);
-        }
-        let reader = TextReader::new(format).on_error(self.reading.on_error());
-        let reader = reader.parallel(self.reading.parallel());
-        self.memory(|| reader.read_path(self.path))
-    }
-
-    fn memory(&self, read: impl FnOnce() -> Result<Dataset, ReadError>) -> Result<AnyDataset> {
-        // Ids that are known from elsewhere are not kept.
-        let data = if self.reading.cache && self.known.ids.is_none() {
-            let way = self.reading.way(self.known);
-            Dataset::cached(beside(self.path, "cache"), [self.path], &way, read)?
-        } else {
-            read()?
-        };
-        if let Some(report) =
-            data.report().filter(|report| report.n_skipped > 0 || report.cache_error.is_some())
-        {
-            eprintln!("{report}");
-        }
-        Ok(AnyDataset::from(match &self.known.classes {
-            _ if self.find_classes => data.into_classes()?.0,
-            Some(classes) => data.with_classes(classes)?,
-            None => data,
-        }))
-    }
-
-    fn stream<F: RowFormat<f32> + Clone>(&self, format: F, buffer: usize) -> Result<AnyDataset> {
-        let stream = Stream::new(format)
-            .file(self.path)
-            .buffer(buffer)
-            .parallel(self.reading.parallel())
-            .on_error(self.reading.on_error());
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let stream = if self.reading.cache {
-            stream.cache_in(folder.unwrap_or(Path::new(".")))
-        } else {
-            stream
-        };
-        let stream = match self.known.classes.clone() {
-            _ if self.find_classes => stream.find_classes(),
-            Some(classes) => stream.classes(classes),
-            None => stream,
-        };
-        Ok(stream.open()?.into())
+        // The file has changed since.
+        other => other,
     }
 }

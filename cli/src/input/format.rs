@@ -1,0 +1,63 @@
+//! The formats of files, and the guess from a name.
+
+use clap::ValueEnum;
+use std::path::Path;
+use std::str::FromStr;
+
+/// A format, by its name on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+pub(crate) enum Format {
+    /// `label index:value …`
+    Libsvm,
+    /// `label field:index:value …`
+    Libffm,
+    /// Label, 13 counts and 26 categories, tab separated.
+    Criteo,
+    /// Comma separated, with a schema.
+    Csv,
+    /// A label, a tab and a text.
+    Words,
+    /// User, item and rating.
+    Ratings,
+}
+
+impl Format {
+    /// As on the command line.
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |name| name.get_name().to_owned())
+    }
+
+    /// By the ending of a name, that of compression left out.
+    pub(crate) fn of(path: &Path) -> Self {
+        Self::of_ending(path).unwrap_or(Format::Libsvm)
+    }
+
+    /// Why it is taken for that format.
+    pub(crate) fn reason(path: &Path) -> &'static str {
+        match Self::of_ending(path) {
+            Some(_) => "by its ending",
+            None => "since its ending is of no other format",
+        }
+    }
+
+    fn of_ending(path: &Path) -> Option<Self> {
+        let name = path.to_string_lossy();
+        let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
+        match name.rsplit('.').next() {
+            Some("ffm") => Some(Format::Libffm),
+            Some("tsv") => Some(Format::Criteo),
+            Some("csv") => Some(Format::Csv),
+            Some("txt") => Some(Format::Words),
+            _ => None,
+        }
+    }
+}
+
+/// As on the command line.
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        <Format as ValueEnum>::from_str(name, false)
+    }
+}

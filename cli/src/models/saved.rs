@@ -1,0 +1,99 @@
+//! A model that was saved, and what its file says about data.
+
+use super::notes::{check_ids, classes, clip, two_labels};
+use super::{ModelKind, Task};
+use crate::Failure;
+use crate::files::beside;
+use crate::input::{Known, Reading, TwoLabels};
+use crate::report::escaped;
+use nnz::data::{AnyDataset, IdMap};
+use nnz::prelude::*;
+use nnz::training::checkpoint::CheckpointMetadata;
+use std::path::{Path, PathBuf};
+
+/// A model's file, read but for its parameters.
+pub(crate) struct SavedModel {
+    pub(crate) path: PathBuf,
+    pub(crate) metadata: CheckpointMetadata,
+    pub(crate) kind: ModelKind,
+    /// What the file says about data.
+    pub(crate) known: Known,
+    /// The labels of the classes.
+    pub(crate) labels: Option<Vec<f64>>,
+    /// The labels of two classes, if they are not read as they are.
+    pub(crate) two_labels: Option<TwoLabels>,
+    /// What predictions are cut to.
+    pub(crate) clip: Option<(f64, f64)>,
+}
+
+impl SavedModel {
+    /// Reads what a file says.
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        let (metadata, own_ids) = checkpoint::read_ids(path)?;
+        let kind = ModelKind::of_name(&metadata.model).ok_or_else(|| {
+            format!("{}: `{}` is not a model of `train`", path.display(), escaped(&metadata.model))
+        })?;
+        let own = |name: &str| {
+            let found = own_ids.iter().find(|(known, _)| known == name);
+            found.map(|(_, ids)| ids.clone())
+        };
+        // Of files of before they are in two files beside the model's.
+        let ids = |ending| IdMap::read(beside(path, ending));
+        let ids = match (kind, own("user"), own("item")) {
+            (ModelKind::MatrixFactorization, Some(users), Some(items)) => Some((users, items)),
+            (ModelKind::MatrixFactorization, ..) => Some((ids("users")?, ids("items")?)),
+            _ => None,
+        };
+        if let Some(ids) = &ids {
+            check_ids(path, &metadata.notes, ids)?;
+        }
+        let known = Known {
+            n_features: metadata.dims.get("d"),
+            ids,
+            is_of_model: true,
+            ..Known::default()
+        };
+        let (labels, clip) = (classes(&metadata.notes)?, clip(&metadata.notes)?);
+        let two_labels = two_labels(&metadata.notes)?;
+        Ok(SavedModel { path: path.to_owned(), metadata, kind, known, labels, two_labels, clip })
+    }
+
+    /// How data for this model are read: as the command line says, and as the file does.
+    pub(crate) fn reading(&self, reading: &Reading, data: &Path) -> Result<Reading, Failure> {
+        let mut reading = reading.clone();
+        reading.adopt(&self.metadata.notes)?;
+        reading.check(data, None)?;
+        Ok(reading)
+    }
+
+    /// Data with labels, these as the model reads them.
+    pub(crate) fn open_labelled(
+        &self,
+        reading: &Reading,
+        data: &Path,
+    ) -> Result<AnyDataset, Failure> {
+        let data = reading.open(data, &self.known_of_labelled(), false)?;
+        match self.two_labels {
+            Some(labels) => labels.apply(data),
+            None => Ok(data),
+        }
+    }
+
+    /// What is known of data with labels.
+    pub(crate) fn known_of_labelled(&self) -> Known {
+        let labels = self.labels.iter().filter(|_| self.kind.task() == Task::Classes);
+        let classes = labels.map(|labels| nnz::data::Classes::of(labels.iter().copied())).next();
+        Known { classes, ..self.known.clone() }
+    }
+
+    /// The model; `make` is its `new`.
+    pub(crate) fn load<M: Model<Element = f32>>(
+        &self,
+        make: fn(Dims, Seed) -> Result<M>,
+    ) -> Result<M> {
+        self.metadata.check_dims::<M>()?;
+        let mut model = make(self.metadata.dims.clone(), Seed(0))?;
+        checkpoint::load(&mut model, &self.path)?;
+        Ok(model)
+    }
+}
