@@ -11,7 +11,6 @@ use nnz::prelude::*;
 graph! {
     /// Factors and biases of users and items.
     pub model Factors {
-        specialize = [Sgd, AdaGrad, Ftrl, Adam];
         input user: dense<u32>[n];
         input item: dense<u32>[n];
         label rating: dense[n];

@@ -13,7 +13,6 @@ use nnz::prelude::*;
 graph! {
     /// Scores of 20 classes.
     pub model Softmax {
-        specialize = [Sgd, AdaGrad, Ftrl, Adam];
         input x: csr[n, d];
         label y: dense<u32>[n];
         param w: row_sparse[d, 20] = Zeros;

@@ -11,7 +11,7 @@ use crate::optimizer::{
     Beside, DenseStates, General, OptimizerError, Plain, RowUpdater, UpdateKind, Updater, Weights,
     WithSlots,
 };
-use nnz_optim::{BuiltIn, UpdateRule, for_built_in_rules};
+use nnz_optim::{BuiltIn, UpdateRule};
 use sparse_core::element::Float;
 use sparse_core::passes::MOST_PARAMETERS;
 use sparse_core::storage::ElementType;
@@ -361,8 +361,17 @@ where
     Ok(())
 }
 
-/// An updater without the type of its rule. For a rule of the library this is compiled in the
-/// library: a crate that calls it compiles nothing of the rule's loops.
+/// Passes the rules whose loops are compiled in this crate to a macro. Each costs everybody some
+/// seconds of a clean build, so they are those that most models are trained with.
+macro_rules! for_rules_in_library {
+    ($then:ident) => {
+        $then!(Sgd, AdaGrad, Ftrl, Adam, AdamW, RmsProp);
+    };
+}
+
+/// An updater without the type of its rule. For the usual rules, and elements of `f32`, its loops
+/// are compiled in the library: a crate that calls this compiles nothing of them. Those of other
+/// rules and of `f64` are compiled where they are called.
 ///
 /// # Errors
 ///
@@ -371,32 +380,25 @@ where
 pub fn erased<R: UpdateRule, T: Float<Accumulator = T>>(
     updater: &mut Updater<R, T>,
 ) -> Result<&mut (dyn AnyUpdater<T> + 'static)> {
-    macro_rules! try_built_in {
+    macro_rules! try_in_library {
         ($($Rule:ident),* $(,)?) => {
             $(
                 // Constants of their own, so that nothing is compiled for what they exclude.
                 if const { matches!(R::BUILT_IN, Some(BuiltIn::$Rule)) && is_f32::<T>() } {
                     return of_library::<_, T, Updater<nnz_optim::$Rule, f32>, f32>(updater);
                 }
-                if const { matches!(R::BUILT_IN, Some(BuiltIn::$Rule)) && is_f64::<T>() } {
-                    return of_library::<_, T, Updater<nnz_optim::$Rule, f64>, f64>(updater);
-                }
             )*
+            if const { !(matches!(R::BUILT_IN, $(Some(BuiltIn::$Rule))|*) && is_f32::<T>()) } {
+                return Ok(updater);
+            }
         };
     }
-    for_built_in_rules!(try_built_in);
-    if const { R::BUILT_IN.is_none() } {
-        return Ok(updater);
-    }
+    for_rules_in_library!(try_in_library);
     Err(OptimizerError::NotBuiltIn { rule: R::NAME }.into())
 }
 
 const fn is_f32<T: Float>() -> bool {
     matches!(T::TYPE, ElementType::F32)
-}
-
-const fn is_f64<T: Float>() -> bool {
-    matches!(T::TYPE, ElementType::F64)
 }
 
 /// An updater of a rule of the library, of which the library has the methods.
@@ -407,21 +409,17 @@ trait InLibrary<T: Float<Accumulator = T>> {
 macro_rules! in_library {
     ($($Rule:ident),* $(,)?) => {
         $(
-            in_library!($Rule: f32);
-            in_library!($Rule: f64);
-        )*
-    };
-    ($Rule:ident: $T:ty) => {
-        impl InLibrary<$T> for Updater<nnz_optim::$Rule, $T> {
-            #[inline(never)]
-            fn erase(&mut self) -> &mut (dyn AnyUpdater<$T> + 'static) {
-                self
+            impl InLibrary<f32> for Updater<nnz_optim::$Rule, f32> {
+                #[inline(never)]
+                fn erase(&mut self) -> &mut (dyn AnyUpdater<f32> + 'static) {
+                    self
+                }
             }
-        }
+        )*
     };
 }
 
-for_built_in_rules!(in_library);
+for_rules_in_library!(in_library);
 
 /// `updater` as the type `L` that it has, erased, with the element type `T` that `E` is.
 fn of_library<U, T, L, E>(updater: &mut U) -> Result<&mut (dyn AnyUpdater<T> + 'static)>

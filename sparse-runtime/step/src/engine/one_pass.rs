@@ -5,6 +5,8 @@
 //! row in their order.
 
 use super::dense_sums::add_terms;
+use super::one_column;
+use super::one_row;
 use super::program::{Output, Read, RowFunction, Sample, Source, TrainedDense};
 use super::sample_rows;
 use super::tables::{Numbers, Tables};
@@ -28,8 +30,17 @@ pub(crate) struct OnePass<'s, 'f, T: Float> {
     pub(super) loss: f64,
 }
 
-/// Whether no table has two reads with a gradient. Of several, threads add up one after the other.
-pub(super) fn has_one_gradient_by_table<T: Float>(reads: &[Read<'_, '_, T>]) -> bool {
+/// Whether a batch takes one pass: some table has rows that one pass finds in a cache, and none has
+/// two reads with a gradient, of which threads add up one after the other.
+pub(super) fn takes_one_pass<T: Float>(reads: &[Read<'_, '_, T>]) -> bool {
+    let is_short = |read: &Read<'_, '_, T>| {
+        let read = std::slice::from_ref(read);
+        one_row::ids_of(read).is_some() || one_column::entries_of(read, read[0].size).is_some()
+    };
+    reads.iter().any(is_short) && has_one_gradient_by_table(reads)
+}
+
+fn has_one_gradient_by_table<T: Float>(reads: &[Read<'_, '_, T>]) -> bool {
     let trained = |read: &Read<'_, '_, T>| match read.source {
         Source::Trained(table) if read.has_gradient => Some(table),
         _ => None,

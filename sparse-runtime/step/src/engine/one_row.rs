@@ -105,7 +105,8 @@ impl<'b, 'r, R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind> OneRow<'b,
         let Some(first) = self.gradients else { return self.settling.advance::<K>() };
         let gradient = &gradients[first..][..self.row_size];
         let (cursor, id) = (self.cursor, self.ids[sample].at());
-        // SAFETY: the sample was read, which has compared the id; a row has as many elements as its gradient.
+        // SAFETY: the sample was read, which has compared the id; a row has as many elements as its
+        // gradient.
         unsafe {
             if let [gradient] = gradient {
                 cursor.of_one_weight().update(id, 0, *gradient);

@@ -8,7 +8,7 @@
 
 use super::any_updater::AnyUpdater;
 use super::dense_sums::add_terms;
-use super::one_pass::{OnePass, has_one_gradient_by_table};
+use super::one_pass::{OnePass, takes_one_pass};
 use super::pools::pool;
 use super::program::{Output, Pool, Program, Read, RowFunction, Sample, Source, TrainedDense};
 use super::table_reads::TableFacts;
@@ -129,7 +129,7 @@ pub(super) fn train<T: Float<Accumulator = T>>(
     engine_runs[..n_slots].iter_mut().for_each(|run| run.make_room(&sizes));
     kept.totals.clear();
     kept.totals.resize(sizes.totals, 0.0);
-    let loss = if n_parts == 1 && has_one_gradient_by_table(program.reads) {
+    let loss = if n_parts == 1 && takes_one_pass(program.reads) {
         let (totals, run) = (&mut kept.totals, &mut engine_runs[0]);
         let mut pass = OnePass { numbers, run, totals, sizes, row_function, loss: 0.0 };
         updater.sum_samples(program, &mut pass)?;
