@@ -99,7 +99,7 @@ impl<T: Float<Accumulator = T>> Samples<'_, '_, T> {
     }
 }
 
-#[inline(never)]
+#[inline(always)]
 fn update_dense<R: UpdateRule, T: Float<Accumulator = T>>(
     dense: &mut [TrainedDense<'_, T>],
     states: &mut [Option<DenseStates<R, T>>],

@@ -83,6 +83,12 @@ impl TableReads {
 }
 
 impl Layout {
+    /// Room for so many reads.
+    pub(super) fn make_room(&mut self, n_reads: usize) {
+        self.tables.reserve(n_reads.saturating_sub(self.tables.len()));
+        self.places.reserve(n_reads.saturating_sub(self.places.len()));
+    }
+
     /// Finds it, and compares the tables with the reads.
     pub(super) fn of<T: Float<Accumulator = T>>(
         &mut self,

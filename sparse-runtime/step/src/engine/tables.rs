@@ -257,6 +257,7 @@ impl<T: Float<Accumulator = T>> Numbers<T> {
         self.outputs.resize(program.outputs.iter().map(|output| output.size).sum(), zero);
         self.work.resize(program.work, zero);
         self.sums.resize(program.sums(), zero);
+        self.layout.make_room(reads.len());
     }
 }
 

@@ -89,7 +89,26 @@ pub(crate) struct DenseStates<R: UpdateRule, T: Float> {
 
 impl<R: UpdateRule, T: Float<Accumulator = T>> DenseStates<R, T> {
     /// One step: every value by its gradient. O(values).
+    #[inline(always)]
     pub(crate) fn update(&mut self, values: &mut [T], grad: &[T]) {
+        let by_row = <StateOf<R, T> as StateBlock<T>>::BY_ROW;
+        if let ([value], [grad]) = (&mut *values, grad)
+            && !by_row
+            && !StepOf::<R, T>::BY_NORMS
+        {
+            // A bias, of which a call would cost more than the update.
+            match (self.factor, self.states.first_mut()) {
+                (Some(factor), _) => *value += factor * *grad,
+                (None, Some(state)) => self.step.update(value, state, *grad),
+                (None, None) => self.step.update(value, &mut Default::default(), *grad),
+            }
+            return;
+        }
+        self.update_many(values, grad);
+    }
+
+    #[inline(never)]
+    fn update_many(&mut self, values: &mut [T], grad: &[T]) {
         if let Some(factor) = self.factor {
             return simd::wide(
                 #[inline(always)]
