@@ -100,7 +100,7 @@ impl<'b, 'r, R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind> OneColumn<
         }
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn read_of<V: Factor<T>>(
         &mut self,
         csr: CsrView<'b, V>,
@@ -142,7 +142,7 @@ impl<'b, 'r, R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind> OneColumn<
         self.settling.advance::<K>();
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn update_by<V: Factor<T>>(
         &mut self,
         csr: CsrView<'b, V>,
@@ -173,7 +173,7 @@ impl<'b, 'r, R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind> OneColumn<
         }
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn add_of<V: Factor<T>>(
         &mut self,
         csr: CsrView<'b, V>,

@@ -71,7 +71,7 @@ impl<'b, 'r, R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind> OneRow<'b,
 
     /// Catches up the row that a sample names, and copies it. The row of sample `later` is
     /// prefetched.
-    #[inline(always)]
+    #[inline]
     pub(super) fn read(&mut self, sample: usize, later: usize, numbers: &mut [T]) -> Result<()> {
         let id = self.id(sample)?;
         if self.prefetches
@@ -100,7 +100,7 @@ impl<'b, 'r, R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind> OneRow<'b,
     /// # Safety
     ///
     /// The sample was [read](Self::read).
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn update(&mut self, sample: usize, gradients: &[T]) {
         let Some(first) = self.gradients else { return self.settling.advance::<K>() };
         let gradient = &gradients[first..][..self.row_size];
@@ -126,7 +126,7 @@ impl<'b, 'r, R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind> OneRow<'b,
     /// # Safety
     ///
     /// The sample was [read](Self::read).
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn add(&mut self, sample: usize, gradients: &[T]) {
         let Some(first) = self.gradients else { return };
         let gradient = &gradients[first..][..self.row_size];
