@@ -394,3 +394,25 @@ fn ids_beyond_a_table_are_refused() {
     assert!(model.train_step(&batch, &mut updater).is_err());
     assert!(model.train_rows(&batch, &mut updater).is_err());
 }
+
+/// Columns of a table beyond 2³² rows are of another type, which not every form of a read takes.
+#[test]
+fn columns_of_u64_train_as_those_of_u32() {
+    let (narrow, y) = (csr(D, 0, |value| value), values(1, 0));
+    let nnz::formats::ColumnIdsView::U32(columns) = narrow.columns() else { panic!("not u32") };
+    let columns: Vec<u64> = columns.iter().map(|column| u64::from(*column)).collect();
+    let wide: Csr<f64> =
+        Csr::new(D, narrow.indptr().to_vec(), columns, narrow.values().to_vec()).unwrap();
+    let train = |x: &Csr<f64>| {
+        let mut model = Quantile::new(dims! { d: D }, Seed(7)).unwrap();
+        let mut updater = Updater::for_model(AdaGrad::default(), &model).unwrap();
+        for range in [0..ROWS, 3..4, 4..9] {
+            let (x, y) = (x.rows(range.clone()).unwrap(), y.view().rows(range).unwrap());
+            model.train_step(&QuantileBatch { x, y }, &mut updater).unwrap();
+        }
+        model.train_rows(&QuantileBatch { x: x.view(), y: y.view() }, &mut updater).unwrap();
+        updater.flush_model(&mut model).unwrap();
+        model.w.values().to_vec()
+    };
+    assert_eq!(train(&narrow), train(&wide));
+}

@@ -143,11 +143,6 @@ pub(crate) enum Declaration {
         name: Ident,
         value: Ident,
     },
-    /// `specialize = [Sgd, Ftrl]`.
-    Specialize {
-        name: Ident,
-        rules: Vec<syn::Path>,
-    },
     Constant(Constant),
 }
 
@@ -160,10 +155,7 @@ impl Declaration {
             Declaration::Let(binding) => Some(&binding.name),
             Declaration::Output { name, .. } => Some(name),
             Declaration::Constant(constant) => Some(&constant.name),
-            Declaration::Loss(_)
-            | Declaration::Update { .. }
-            | Declaration::Option { .. }
-            | Declaration::Specialize { .. } => None,
+            Declaration::Loss(_) | Declaration::Update { .. } | Declaration::Option { .. } => None,
         }
     }
 }

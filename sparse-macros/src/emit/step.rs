@@ -7,7 +7,6 @@ use super::losses::{no_loss, sum_of_losses};
 use super::structs::from_tables;
 use super::updates::{apply, settle, states, take_apart};
 use super::{batch, fused, info, scattered, scores};
-use crate::ast::Declaration;
 use proc_macro2::TokenStream;
 use quote::quote;
 use sparse_core::ir::ValueId;
@@ -16,12 +15,12 @@ use sparse_core::storage::Storage;
 
 /// The method by which a model trains that has a row program.
 pub(super) fn program(emit: &Emit<'_>) -> Option<TokenStream> {
-    let program = match &emit.compiled.fusion {
-        Fusion::Scattered { program: Ok(program), .. } => Some(program),
-        Fusion::RowLoop(parts) => parts.program.as_ref(),
-        Fusion::Scattered { program: Err(_), .. } | Fusion::None { .. } => None,
-    };
-    program.filter(|_| !emit.broken).map(|program| fused::method(emit, program))
+    match &emit.compiled.fusion {
+        Fusion::Scattered { program: Ok(program), .. } if !emit.broken => {
+            Some(fused::method(emit, program))
+        }
+        _ => None,
+    }
 }
 
 /// ```text
@@ -245,14 +244,7 @@ fn train_step(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
         return no_loss(emit);
     }
     match &emit.compiled.fusion {
-        Fusion::RowLoop(parts) => match &parts.program {
-            None => fused::all_rows(emit, parts),
-            Some(program) => {
-                let (is_specialized, own) = (is_specialized(emit), fused::all_rows(emit, parts));
-                let (one_sample, step) = (one_sample_as_rows(emit, program), by_program(emit));
-                quote!(if #is_specialized { #own } else { #one_sample #step })
-            }
-        },
+        Fusion::RowLoop(parts) => fused::all_rows(emit, parts),
         Fusion::Scattered { parameters, program, .. } => {
             let step = || scattered::step(emit, calls, parameters);
             let Ok(program) = program else { return step() };
@@ -269,22 +261,6 @@ fn train_step(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
             quote!(#one_sample #step)
         }
         Fusion::None { .. } => unfused(emit, None),
-    }
-}
-
-/// Whether a step under a rule is a loop that is compiled for it, in the user's crate: under those
-/// that the model names, and under those that need more of a step than the engine does. Nothing is
-/// compiled for the others.
-fn is_specialized(emit: &Emit<'_>) -> TokenStream {
-    let rt = &emit.rt;
-    let rules = emit.model.declarations.iter().flat_map(|declaration| match declaration {
-        Declaration::Specialize { rules, .. } => &rules[..],
-        _ => &[],
-    });
-    quote! {
-        const {
-            #rt::engine::is_specialized::<__R>(&[#(<#rules as #rt::UpdateRule>::NAME),*])
-        }
     }
 }
 
@@ -331,15 +307,7 @@ fn train_rows(emit: &Emit<'_>) -> Option<TokenStream> {
     }
     let (body, corrects) = match &emit.compiled.fusion {
         Fusion::RowLoop(parts) => {
-            let (own, corrects) =
-                (fused::each_row(emit, parts), fused::corrects_scores(emit, parts));
-            if parts.program.is_none() {
-                (own, corrects)
-            } else {
-                let is_specialized = is_specialized(emit);
-                let erased = quote!(self.__train(__batch, #rt::engine::erased(__updater)?, true));
-                (quote!(if #is_specialized { #own } else { #erased }), corrects)
-            }
+            (fused::each_row(emit, parts), fused::corrects_scores(emit, parts))
         }
         Fusion::Scattered { program: Ok(_), .. } => {
             (quote!(self.__train(__batch, #rt::engine::erased(__updater)?, true)), false)

@@ -15,7 +15,6 @@ use nnz::prelude::*;
 graph! {
     /// Without bias, as the loops by hand compute it.
     pub model Logistic {
-        specialize = [AdaGrad, Ftrl, Adam];
         input x: csr[n, d];
         label y: dense[n, 1];
         param w: row_sparse[d, 1] = Zeros;

@@ -10,7 +10,6 @@ use nnz::prelude::*;
 graph! {
     /// Least squares.
     pub model LinearRegression {
-        specialize = [AdaGrad, Ftrl, Adam];
         input x: csr[n, d];
         label y: dense[n, 1];
         param w: row_sparse[d, 1] = Zeros;

@@ -13,7 +13,6 @@ use nnz::prelude::*;
 graph! {
     /// Without bias, as the loops by hand compute it.
     pub model Patterns {
-        specialize = [AdaGrad, Ftrl, Adam];
         input x: csr<unit>[n, d];
         label y: dense[n, 1];
         param w: row_sparse[d, 1] = Zeros;

@@ -71,9 +71,6 @@ pub struct RowLoop {
     pub reductions: Vec<(ValueId, ValueId, ValueId)>,
     /// Outputs that are the softmax of a value of the space: the output's value and its operand.
     pub softmax: Vec<(ValueId, ValueId)>,
-    /// What a step does for one sample, by which it goes under most rules. `None` of a step that
-    /// goes by a loop of the model's own under every rule.
-    pub program: Option<Box<RowProgram>>,
 }
 
 /// A value of the space that is read of trained parameters.
@@ -209,17 +206,7 @@ pub fn fuse(graph: &Graph) -> Fusion {
         return Fusion::None { reason: format!("it updates the state `{state}`") };
     }
     match row_loop(graph) {
-        Ok(mut parts) => {
-            // What the engine takes in a time like that of a loop of the model's own.
-            let is_one_column =
-                matches!(&parts.terms, Terms::Linear(Linear { interaction: None, .. }))
-                    && parts.columns == Dim::Size(1);
-            if is_one_column {
-                let program = row_program(graph, &scatter(graph, Pairwise::Included));
-                parts.program = program.ok().map(Box::new);
-            }
-            Fusion::RowLoop(Box::new(parts))
-        }
+        Ok(parts) => Fusion::RowLoop(Box::new(parts)),
         Err(reason) => {
             let program = row_program(graph, &scatter(graph, Pairwise::Included));
             match scatter(graph, Pairwise::Excluded) {

@@ -41,30 +41,7 @@ use crate::error::Result;
 use crate::linear::Scratch;
 use crate::model::RowSteps;
 use nnz_arrays::kernels::Parallel;
-use nnz_optim::{BuiltIn, UpdateRule};
 use sparse_core::element::Float;
-
-/// Whether the step of a model with a table of one column is compiled for a rule: one that the
-/// model names, plain SGD, under which a loop of its own makes half as many samples more, and those
-/// of which a step needs more than the engine does: corrected gradients, or weights that other
-/// threads write.
-pub const fn is_specialized<R: UpdateRule>(named: &[&str]) -> bool {
-    const fn are_same(left: &[u8], right: &[u8]) -> bool {
-        let mut at = 0;
-        while at < left.len() && at < right.len() && left[at] == right[at] {
-            at += 1;
-        }
-        at == left.len() && at == right.len()
-    }
-    let mut place = 0;
-    while place < named.len() {
-        if are_same(named[place].as_bytes(), R::NAME.as_bytes()) {
-            return true;
-        }
-        place += 1;
-    }
-    R::CORRECTS || R::RACES || matches!(R::BUILT_IN, Some(BuiltIn::Sgd))
-}
 
 /// Trains on a batch: with `each`, a step for each of its samples, in order; else one step.
 ///
