@@ -5,6 +5,7 @@ use super::one_column;
 use super::one_pass::OnePass;
 use super::program::{Output, Program, Read, Source, TrainedDense, TrainedTable};
 use super::table_rows::TableRows;
+use super::tables::Lent;
 use crate::error::Result;
 use crate::model::RowSteps;
 use crate::optimizer::{
@@ -160,8 +161,8 @@ trait Borrower<R: UpdateRule, T: Float<Accumulator = T>> {
     /// Each table is among `tables` or, with slots, among `slotted`.
     fn call<'t, K: UpdateKind, S: UpdateKind>(
         &mut self,
-        tables: &mut [Option<RowUpdater<'t, R, T, K>>],
-        slotted: &mut [Option<RowUpdater<'t, R, T, S>>],
+        tables: &mut Lent<'t, R, T, K>,
+        slotted: &mut Lent<'t, R, T, S>,
         dense: &mut [TrainedDense<'_, T>],
         states: &mut [Option<DenseStates<R, T>>],
     ) -> Result<()>;
@@ -180,8 +181,8 @@ impl<R: UpdateRule, T: Float<Accumulator = T>> Borrower<R, T>
 {
     fn call<'t, K: UpdateKind, S: UpdateKind>(
         &mut self,
-        tables: &mut [Option<RowUpdater<'t, R, T, K>>],
-        _: &mut [Option<RowUpdater<'t, R, T, S>>],
+        tables: &mut Lent<'t, R, T, K>,
+        _: &mut Lent<'t, R, T, S>,
         dense: &mut [TrainedDense<'_, T>],
         states: &mut [Option<DenseStates<R, T>>],
     ) -> Result<()> {
@@ -216,8 +217,8 @@ impl<R: UpdateRule, T: Float<Accumulator = T>> Borrower<R, T>
 
     fn call<'t, K: UpdateKind, S: UpdateKind>(
         &mut self,
-        tables: &mut [Option<RowUpdater<'t, R, T, K>>],
-        slotted: &mut [Option<RowUpdater<'t, R, T, S>>],
+        tables: &mut Lent<'t, R, T, K>,
+        slotted: &mut Lent<'t, R, T, S>,
         _: &mut [TrainedDense<'_, T>],
         _: &mut [Option<DenseStates<R, T>>],
     ) -> Result<()> {
@@ -241,8 +242,8 @@ impl<R: UpdateRule, T: Float<Accumulator = T>> Borrower<R, T> for AsObjects<'_, 
 
     fn call<'t, K: UpdateKind, S: UpdateKind>(
         &mut self,
-        tables: &mut [Option<RowUpdater<'t, R, T, K>>],
-        slotted: &mut [Option<RowUpdater<'t, R, T, S>>],
+        tables: &mut Lent<'t, R, T, K>,
+        slotted: &mut Lent<'t, R, T, S>,
         _: &mut [TrainedDense<'_, T>],
         _: &mut [Option<DenseStates<R, T>>],
     ) -> Result<()> {

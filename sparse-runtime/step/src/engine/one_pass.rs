@@ -9,7 +9,7 @@ use super::one_column;
 use super::one_row;
 use super::program::{Output, Read, RowFunction, Sample, Source, TrainedDense};
 use super::sample_rows;
-use super::tables::{Numbers, Tables};
+use super::tables::{Lent, Numbers, Tables};
 use super::whole_batch::{
     Run, SAMPLES_IN_ELEMENTS, SAMPLES_IN_RUN, Sizes, samples_of, write_outputs,
 };
@@ -57,10 +57,7 @@ impl<T: Float<Accumulator = T>> OnePass<'_, '_, T> {
         &mut self,
         reads: &[Read<'_, '_, T>],
         n_samples: usize,
-        (tables, slotted): (
-            &mut [Option<RowUpdater<'t, R, T, K>>],
-            &mut [Option<RowUpdater<'t, R, T, S>>],
-        ),
+        (tables, slotted): (&mut Lent<'t, R, T, K>, &mut Lent<'t, R, T, S>),
         dense: &[TrainedDense<'_, T>],
         outputs: &mut [Output<'_, T>],
     ) -> Result<()> {

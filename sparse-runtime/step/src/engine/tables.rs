@@ -13,6 +13,12 @@ use nnz_device::prefetch::AHEAD;
 use nnz_optim::UpdateRule;
 use sparse_core::element::Float;
 
+/// The rows of tables that an updater lends, by their positions.
+pub(super) type Lent<'t, R, T, K> = [Option<RowUpdater<'t, R, T, K>>];
+
+/// A table of no form of its own: what is known of it, and its rows unless it is frozen.
+type Other<'s, 't, R, T, K> = (TableReads, Option<&'s mut RowUpdater<'t, R, T, K>>);
+
 /// The tables of one call, by the forms of their reads. `K` is the kind of most tables, `S` that of
 /// tables whose rows have a slot for their sum beside the weight.
 pub(super) struct Tables<'s, 't, 'b, 'm, R, T, K, S>
@@ -32,7 +38,7 @@ where
     /// Those with slots.
     slotted: Few<OneColumn<'b, 's, R, T, S>>,
     /// The other tables, each with what is known of it; without rows where it is frozen.
-    others: Few<(TableReads, Option<&'s mut RowUpdater<'t, R, T, K>>)>,
+    others: Few<Other<'s, 't, R, T, K>>,
     updates: bool,
 }
 
@@ -49,8 +55,8 @@ where
         reads: &'s [Read<'b, 'm, T>],
         layout: &'s Layout,
         n_samples: usize,
-        tables: &'s mut [Option<RowUpdater<'t, R, T, K>>],
-        slotted: &'s mut [Option<RowUpdater<'t, R, T, S>>],
+        tables: &'s mut Lent<'t, R, T, K>,
+        slotted: &'s mut Lent<'t, R, T, S>,
         updates: bool,
     ) -> Self {
         let (one_rows, one_columns, with_slots) = (Few::new(), Few::new(), Few::new());

@@ -64,7 +64,7 @@ where
 ///         param w: row_sparse[d, 1] = Zeros;
 ///         let score = dot(x, w);
 ///         loss logistic(score, y);
-
+///         output probability = sigmoid(score);
 ///     }
 /// }
 ///
