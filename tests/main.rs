@@ -45,6 +45,7 @@ mod row_programs;
 mod rows;
 mod scattered;
 mod shared_tables;
+mod specialized;
 mod states;
 mod step;
 mod stream;

@@ -86,6 +86,12 @@ pub trait Factor<T: Float>: Stored {
     /// True where every value is 1.
     const IS_UNIT: bool;
 
+    /// Values that are numbers.
+    fn numbers(values: &[Self]) -> Option<&[T]>;
+
+    /// Values that are units.
+    fn units(values: &[Self]) -> Option<&[Unit]>;
+
     /// The value as a number.
     fn number(self) -> T;
 
@@ -95,6 +101,16 @@ pub trait Factor<T: Float>: Stored {
 
 impl<T: Float> Factor<T> for T {
     const IS_UNIT: bool = false;
+
+    #[inline(always)]
+    fn numbers(values: &[Self]) -> Option<&[T]> {
+        Some(values)
+    }
+
+    #[inline(always)]
+    fn units(_: &[Self]) -> Option<&[Unit]> {
+        None
+    }
 
     #[inline(always)]
     fn number(self) -> T {
@@ -109,6 +125,16 @@ impl<T: Float> Factor<T> for T {
 
 impl<T: Float> Factor<T> for Unit {
     const IS_UNIT: bool = true;
+
+    #[inline(always)]
+    fn numbers(_: &[Self]) -> Option<&[T]> {
+        None
+    }
+
+    #[inline(always)]
+    fn units(values: &[Self]) -> Option<&[Unit]> {
+        Some(values)
+    }
 
     #[inline(always)]
     fn number(self) -> T {

@@ -122,6 +122,16 @@ pub(crate) struct Model {
     pub(crate) broken: bool,
 }
 
+impl Model {
+    /// `specialize`, and the rules that it names.
+    pub(crate) fn specialized(&self) -> Option<(&Ident, &[syn::Path])> {
+        self.declarations.iter().find_map(|declaration| match declaration {
+            Declaration::Specialize { name, rules } => Some((name, &rules[..])),
+            _ => None,
+        })
+    }
+}
+
 /// One line of a model.
 pub(crate) enum Declaration {
     Input(Input),
@@ -143,6 +153,11 @@ pub(crate) enum Declaration {
         name: Ident,
         value: Ident,
     },
+    /// `specialize = [Sgd, Ftrl]`.
+    Specialize {
+        name: Ident,
+        rules: Vec<syn::Path>,
+    },
     Constant(Constant),
 }
 
@@ -155,7 +170,10 @@ impl Declaration {
             Declaration::Let(binding) => Some(&binding.name),
             Declaration::Output { name, .. } => Some(name),
             Declaration::Constant(constant) => Some(&constant.name),
-            Declaration::Loss(_) | Declaration::Update { .. } | Declaration::Option { .. } => None,
+            Declaration::Loss(_)
+            | Declaration::Update { .. }
+            | Declaration::Option { .. }
+            | Declaration::Specialize { .. } => None,
         }
     }
 }

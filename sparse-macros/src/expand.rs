@@ -40,6 +40,7 @@ pub(crate) fn front(input: TokenStream, place: fn(Span) -> String) -> (TokenStre
         if !types.take(model, &compiled, &mut report) {
             continue;
         }
+        emit::check_specialized(model, &compiled, resolved, &mut report);
         let broken = !resolved || report.n_errors() > before;
         tokens.extend(emit::model(model, &unnamed, &compiled, &operators, broken, &report));
     }

@@ -22,6 +22,7 @@ mod operands;
 mod plan;
 mod scattered;
 mod scores;
+mod specialized;
 mod step;
 mod structs;
 mod types;
@@ -29,6 +30,7 @@ mod updates;
 mod variants;
 
 pub(crate) use blocks::{blocks, fetch};
+pub(crate) use specialized::check_specialized;
 pub(crate) use types::Types;
 
 use crate::ast::{Model, Operator};

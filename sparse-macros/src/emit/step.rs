@@ -268,7 +268,7 @@ fn train_step(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
 ///
 /// ```text
 /// if __batch.y.shape()[0] == 1 {
-///     let __updater = engine::erased(__updater)?;
+///     let __updater = engine::erased(__updater);
 ///     return self.__train(__batch, __updater, true).map(|__made| __made.last_loss);
 /// }
 /// ```
@@ -276,7 +276,7 @@ fn one_sample_as_rows(emit: &Emit<'_>, program: &RowProgram) -> TokenStream {
     let (rt, n_samples) = (&emit.rt, fused::n_samples(emit, program));
     quote! {
         if #n_samples == 1 {
-            let __updater = #rt::engine::erased(__updater)?;
+            let __updater = #rt::engine::erased(__updater);
             return self.__train(__batch, __updater, true).map(|__made| __made.last_loss);
         }
     }
@@ -286,7 +286,7 @@ fn one_sample_as_rows(emit: &Emit<'_>, program: &RowProgram) -> TokenStream {
 fn by_program(emit: &Emit<'_>) -> TokenStream {
     let rt = &emit.rt;
     quote! {
-        self.__train(__batch, #rt::engine::erased(__updater)?, false).map(|__made| __made.last_loss)
+        self.__train(__batch, #rt::engine::erased(__updater), false).map(|__made| __made.last_loss)
     }
 }
 
@@ -310,7 +310,7 @@ fn train_rows(emit: &Emit<'_>) -> Option<TokenStream> {
             (fused::each_row(emit, parts), fused::corrects_scores(emit, parts))
         }
         Fusion::Scattered { program: Ok(_), .. } => {
-            (quote!(self.__train(__batch, #rt::engine::erased(__updater)?, true)), false)
+            (quote!(self.__train(__batch, #rt::engine::erased(__updater), true)), false)
         }
         Fusion::Scattered { program: Err(_), .. } | Fusion::None { .. } => return None,
     };

@@ -14,16 +14,27 @@ use sparse_core::diagnostics::{Code, nearest};
 use syn::ext::IdentExt;
 use syn::parse::ParseStream;
 use syn::spanned::Spanned;
-use syn::{Attribute, Expr, Ident, Token};
+use syn::{Attribute, Expr, Ident, Path, Token, bracketed};
 
 /// The words that begin a declaration, for suggestions.
-pub(super) const DECLARATIONS: [&str; 12] = [
-    "const", "input", "label", "param", "state", "let", "loss", "output", "update", "fallback",
-    "dtype", "fuse",
+pub(super) const DECLARATIONS: [&str; 13] = [
+    "const",
+    "input",
+    "label",
+    "param",
+    "state",
+    "let",
+    "loss",
+    "output",
+    "update",
+    "fallback",
+    "dtype",
+    "fuse",
+    "specialize",
 ];
 
 /// Those of the model as a whole, each one word.
-const OPTIONS: [&str; 3] = ["fallback", "dtype", "fuse"];
+const OPTIONS: [&str; 4] = ["fallback", "dtype", "fuse", "specialize"];
 
 /// The kinds of parameters, in parentheses behind `param`: whether each is frozen, and whether it
 /// decays.
@@ -86,6 +97,13 @@ pub(super) fn declaration(
         "fallback" | "dtype" | "fuse" => {
             stream.parse::<Token![=]>()?;
             Declaration::Option { name: word, value: stream.parse()? }
+        }
+        "specialize" => {
+            stream.parse::<Token![=]>()?;
+            let list;
+            bracketed!(list in stream);
+            let rules = list.parse_terminated(Path::parse_mod_style, Token![,])?;
+            Declaration::Specialize { name: word, rules: rules.into_iter().collect() }
         }
         other => {
             notes.errors.push(Note {

@@ -178,7 +178,10 @@ fn declared_names(piece: &TokenStream) -> Vec<Ident> {
     let mut tokens = piece.clone().into_iter();
     let words = |token| word_of(token).filter(|word| *word != "pub");
     let Some(keyword) = tokens.find_map(words) else { return Vec::new() };
-    if ["loss", "fallback", "dtype", "fuse", "update"].iter().any(|known| keyword == known) {
+    if ["loss", "fallback", "dtype", "fuse", "specialize", "update"]
+        .iter()
+        .any(|known| keyword == known)
+    {
         return Vec::new();
     }
     let mut tokens = tokens.peekable();

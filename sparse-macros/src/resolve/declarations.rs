@@ -22,7 +22,9 @@ pub(crate) fn values_of_options() -> impl Iterator<Item = &'static str> {
 impl Resolver<'_> {
     pub(super) fn declaration(&mut self, declaration: &Declaration) {
         match declaration {
-            Declaration::Option { .. } | Declaration::Constant(_) => {}
+            Declaration::Option { .. }
+            | Declaration::Specialize { .. }
+            | Declaration::Constant(_) => {}
             Declaration::Input(input) => {
                 let kind = if input.is_label { Kind::Label } else { Kind::Input };
                 self.declare(kind, &input.name, &input.array);

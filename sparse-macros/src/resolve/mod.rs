@@ -49,12 +49,16 @@ pub(crate) fn resolve(
     // Options first: they hold for the whole model, wherever they stand.
     let mut given = BTreeSet::new();
     for declaration in &model.declarations {
+        let (Declaration::Option { name, .. } | Declaration::Specialize { name, .. }) = declaration
+        else {
+            continue;
+        };
+        if !given.insert(name) {
+            let message = format!("`{name}` is given twice");
+            let help = Some("leave one of them out".to_owned());
+            resolver.error(Code::BadOption, name.span(), message, help);
+        }
         if let Declaration::Option { name, value } = declaration {
-            if !given.insert(name) {
-                let message = format!("`{name}` is given twice");
-                let help = Some("leave one of them out".to_owned());
-                resolver.error(Code::BadOption, name.span(), message, help);
-            }
             resolver.option(name, value);
         }
     }

@@ -9,6 +9,7 @@
 //! generators", 2014), used as a counter: each row is one generator whose starting state is a hash
 //! of seed, parameter and row, and its k-th output is computed without the ones before.
 
+use crate::in_library;
 use crate::parameter_memory::Table;
 use nnz_device::thread_pool::{self, MAX_PARTS};
 use sparse_core::element::Float;
@@ -198,6 +199,21 @@ impl Initializer {
 
     /// The initial values of a parameter, in its memory. Otherwise like [`values`](Self::values).
     pub fn table<T: Float>(
+        &self,
+        n_rows: usize,
+        row_size: usize,
+        stream: Stream,
+    ) -> Result<Table<T>, InitializerError> {
+        let initializer = self;
+        in_library!(<T> Initializer::new_table::<T> => (
+            initializer: &Initializer,
+            n_rows: usize,
+            row_size: usize,
+            stream: Stream,
+        ) -> Result<Table<T>, InitializerError>)
+    }
+
+    fn new_table<T: Float>(
         &self,
         n_rows: usize,
         row_size: usize,

@@ -11,6 +11,8 @@ pub mod bytes;
 pub mod device;
 pub mod escaped;
 pub mod formats;
+#[doc(hidden)]
+pub mod in_library;
 pub mod initializer;
 pub mod interpreter;
 pub mod kernels;

@@ -3,6 +3,7 @@
 use super::error::role_name;
 use super::{ColumnName, ColumnValues, DataError, Dataset, Labels};
 use nnz_arrays::formats::{CsrView, IdsView, Shape};
+use nnz_arrays::in_library;
 use nnz_step::model::{Extent, InputInfo, InputRole, LabelKind};
 use sparse_core::element::{Element, Float, Unit};
 use sparse_core::storage::ElementType;
@@ -38,6 +39,18 @@ impl<'s, E: Element> BoundDense<'s, E> {
 /// Finds and checks an array for every declaration, in the order of the declarations. Reads each
 /// label once.
 pub(super) fn bind<'s, T: Float>(
+    data: &'s Dataset<T>,
+    inputs: &[InputInfo],
+    labels: Labels,
+) -> Result<Vec<Bound<'s, T>>, DataError> {
+    in_library!(<T> bind_columns::<T> => <'d>(
+        data: &'d Dataset<T>,
+        inputs: &[InputInfo],
+        labels: Labels,
+    ) -> Result<Vec<Bound<'d, T>>, DataError>)
+}
+
+fn bind_columns<'s, T: Float>(
     data: &'s Dataset<T>,
     inputs: &[InputInfo],
     labels: Labels,

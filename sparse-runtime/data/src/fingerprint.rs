@@ -14,6 +14,7 @@ use super::hashing::xxh64;
 use super::{ColumnValues, Dataset, ReadError};
 use nnz_arrays::bytes;
 use nnz_arrays::formats::Csr;
+use nnz_arrays::in_library;
 use nnz_step::model::InputRole;
 use sparse_core::element::{Float, Stored};
 use std::fs::File;
@@ -130,6 +131,10 @@ impl Fingerprint {
 
 /// That of data in memory.
 pub(super) fn of_dataset<T: Float>(data: &Dataset<T>) -> u64 {
+    in_library!(<T> of_columns::<T> => (data: &Dataset<T>) -> u64)
+}
+
+fn of_columns<T: Float>(data: &Dataset<T>) -> u64 {
     let mut made = Fingerprint::new("in memory");
     made.number(data.columns().len() as u64);
     for column in data.columns() {

@@ -7,20 +7,20 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 /// A run of the samples of a batch: every array is sliced, in O(1), when it is read.
-pub struct Part<'s, S, T> {
+pub struct Part<'s, S: ?Sized, T> {
     batch: &'s S,
     rows: Range<usize>,
     element: PhantomData<T>,
 }
 
-impl<'s, S, T> Part<'s, S, T> {
+impl<'s, S: ?Sized, T> Part<'s, S, T> {
     /// The samples that the batch must have; binding the part to another size is an error.
     pub fn new(batch: &'s S, rows: Range<usize>) -> Self {
         Part { batch, rows, element: PhantomData }
     }
 }
 
-impl<'a, T: Float, S: BatchSource<'a, T>> BatchSource<'a, T> for Part<'_, S, T> {
+impl<'a, T: Float, S: BatchSource<'a, T> + ?Sized> BatchSource<'a, T> for Part<'_, S, T> {
     fn n_rows(&self) -> usize {
         self.rows.len()
     }

@@ -10,6 +10,8 @@
 pub mod engine;
 pub mod error;
 pub mod gather;
+#[doc(hidden)]
+pub mod in_library;
 pub mod interaction;
 pub mod linear;
 pub mod lookups;

@@ -320,7 +320,7 @@ fn through_engine(
                 outputs: &mut [],
                 work: 0,
             },
-            engine::erased(&mut updater).unwrap(),
+            engine::erased(&mut updater),
             each,
             Parallel::Sequential,
             &mut Scratch::default(),
@@ -434,7 +434,7 @@ fn steps_of_the_engine_refuse_what_a_table_does_not_have() {
                 work: 0,
             };
             let (parallel, scratch) = (Parallel::Sequential, &mut Scratch::default());
-            let updater = engine::erased(&mut updater).unwrap();
+            let updater = engine::erased(&mut updater);
             engine::train(program, updater, each, parallel, scratch, &|_| 0.0)
                 .unwrap_err()
                 .to_string()

@@ -52,18 +52,28 @@ fn call_linear(
             let (index, weight) =
                 (emit.index_of(linear.weight), emit.parameter_local(linear.weight));
             let width = width(emit, columns);
-            quote! {
-                #rt::linear::#function(
-                    __batch.#input,
-                    #range
-                    #index,
-                    #weight.table_mut(),
-                    __updater,
-                    #width,
-                    #parallel
-                    __scratch,
-                    #row,
-                )
+            let call = |function: &Ident| {
+                quote! {
+                    #rt::linear::#function(
+                        __batch.#input,
+                        #range
+                        #index,
+                        #weight.table_mut(),
+                        __updater,
+                        #width,
+                        #parallel
+                        __scratch,
+                        #row,
+                    )
+                }
+            };
+            let step = call(function);
+            match is_specialized(emit).filter(|_| *columns == Dim::Size(1)) {
+                None => step,
+                Some(is_specialized) => {
+                    let own = call(&format_ident!("own_{function}"));
+                    quote!(if #is_specialized { #own } else { #step })
+                }
             }
         }
         Some(term) => {
@@ -84,6 +94,18 @@ fn call_linear(
             }
         }
     }
+}
+
+/// Whether the loop is to be compiled for the rule of the step, in the user's crate, if the model
+/// names any. A constant: nothing is compiled for the other case.
+fn is_specialized(emit: &Emit<'_>) -> Option<TokenStream> {
+    let (_, rules) = emit.model.specialized()?;
+    let rt = &emit.rt;
+    Some(quote! {
+        const {
+            #rt::linear::is_specialized::<__R>(&[#(<#rules as #rt::UpdateRule>::NAME),*])
+        }
+    })
 }
 
 /// ```text

@@ -5,7 +5,7 @@ use super::dense::check_rows;
 use super::ids::ColumnIndex;
 use super::{ColumnIdsView, Csr, DividedRows, FormatError};
 use crate::device::{Cpu, Device, Run};
-use sparse_core::element::Stored;
+use sparse_core::element::{Factor, Float, Stored, Unit};
 use std::iter::FusedIterator;
 use std::ops::Range;
 
@@ -154,6 +154,37 @@ impl<'a, T: Stored> CsrView<'a, T> {
     pub fn with_divided(self, divided: DividedRows<'a, T>) -> Self {
         debug_assert_eq!(divided.part(0).n_rows(), self.n_rows());
         CsrView { divided: Some(divided), ..self }
+    }
+
+    /// The same view, of values that are numbers: `None` of a pattern.
+    #[inline]
+    pub fn as_numbers<U: Float>(self) -> Option<CsrView<'a, U>>
+    where
+        T: Factor<U>,
+    {
+        Some(self.with_values(T::numbers(self.values)?))
+    }
+
+    /// The same view, of a pattern: `None` of numbers.
+    #[inline]
+    pub fn as_pattern<U: Float>(self) -> Option<CsrView<'a, Unit>>
+    where
+        T: Factor<U>,
+    {
+        Some(self.with_values(<T as Factor<U>>::units(self.values)?))
+    }
+
+    /// The same view, of its values under another name of their type.
+    fn with_values<U: Stored>(self, values: &'a [U]) -> CsrView<'a, U> {
+        CsrView {
+            n_cols: self.n_cols,
+            starts: self.starts,
+            ends: self.ends,
+            columns: self.columns,
+            values,
+            upcoming: self.upcoming,
+            divided: self.divided.and_then(DividedRows::of_type),
+        }
     }
 
     /// The entries divided by threads, if the data has them.

@@ -13,6 +13,7 @@ use crate::kernels::parallel::below;
 use crate::with_column_ids;
 use nnz_device::thread_pool;
 use sparse_core::element::Stored;
+use std::any::Any;
 use std::ops::Range;
 
 /// A csr whose entries are stored once more, divided by columns among threads, from
@@ -218,6 +219,12 @@ enum WhichRows<'a> {
 }
 
 impl<'a, T: Stored> DividedRows<'a, T> {
+    /// The same, under another name of the type of its values; `None` for another type.
+    pub(super) fn of_type<U: Stored>(self) -> Option<DividedRows<'a, U>> {
+        let entries = (self.entries as &dyn Any).downcast_ref()?;
+        Some(DividedRows { entries, rows: self.rows })
+    }
+
     /// The part that has these columns and no others, if there is one.
     pub(crate) fn part_of(self, columns: &Range<usize>) -> Option<CsrView<'a, T>> {
         let DividedEntries { n_cols, firsts, .. } = self.entries;

@@ -66,7 +66,7 @@ impl TooManyThreads {
 /// assert_eq!((out.indices(), out.values()), (&[1, 3][..], &[21.0, 3.0][..]));
 /// # Ok::<(), nnz::formats::FormatError>(())
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Context {
     /// How many threads a kernel may use.
     pub parallel: Parallel,
@@ -84,6 +84,13 @@ pub struct Context {
     pub(crate) entries: Vec<(usize, usize, f64)>,
     /// Elements of halves, in their accumulator.
     pub(crate) wide: Vec<f32>,
+}
+
+/// As many threads, and no memory yet.
+impl Clone for Context {
+    fn clone(&self) -> Self {
+        Context { parallel: self.parallel, ..Context::default() }
+    }
 }
 
 /// Lets `add` add to sums in `f64`, which are 0 at first, and rounds each once: sums over a batch

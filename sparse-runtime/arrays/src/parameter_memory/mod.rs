@@ -14,6 +14,7 @@ pub use blocks::{Layout, StatesMut};
 pub use runs_in_use::{RecordId, Recorder, Run};
 pub use tenant::{Owner, Tenant};
 
+use crate::in_library;
 use blocks::Blocks;
 use runs_in_use::RunsInUse;
 use sparse_core::element::Element;
@@ -165,6 +166,20 @@ impl<T: Element> Table<T> {
 
     #[inline(always)]
     fn newest(&self) -> &Aligned<T> {
+        match self.values.get() {
+            Some(values) => values,
+            None => self.gathered(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn gathered(&self) -> &Aligned<T> {
+        let table = self;
+        in_library!(<T> Table::<T>::gather_once => (table: &Table<T>) -> &Aligned<T>)
+    }
+
+    fn gather_once(&self) -> &Aligned<T> {
         self.values.get_or_init(|| self.gather())
     }
 
@@ -434,6 +449,13 @@ impl<T: Element> Table<T> {
 
 impl<T: Element> Clone for Table<T> {
     fn clone(&self) -> Self {
+        let table = self;
+        in_library!(<T> Table::<T>::copied => (table: &Table<T>) -> Table<T>)
+    }
+}
+
+impl<T: Element> Table<T> {
+    fn copied(&self) -> Self {
         Table {
             n_rows: self.n_rows,
             row_size: self.row_size,

@@ -2,6 +2,7 @@
 
 use super::Table;
 use super::aligned::Aligned;
+use crate::in_library;
 use sparse_core::element::{Element, Float};
 use std::ops::Range;
 
@@ -187,6 +188,11 @@ impl<T: Float> Table<T> {
     /// assert_eq!((norms.l1, norms.sum_of_squares, norms.n_rows_not_zero), (8.0, 26.0, 2));
     /// ```
     pub fn norms(&self) -> Norms {
+        let table = self;
+        in_library!(<T> Table::<T>::all_norms => (table: &Table<T>) -> Norms)
+    }
+
+    fn all_norms(&self) -> Norms {
         let mut norms = Norms::default();
         self.for_each_written_row(|_, weights| {
             let mut is_zero = true;

@@ -13,6 +13,7 @@ use crate::error::Result;
 use nnz_arrays::formats::{
     CsrArrays, CsrView, DenseView, DividedEntries, GatheredBounds, IdsView, Shape,
 };
+use nnz_arrays::in_library;
 use nnz_arrays::with_column_ids;
 use nnz_arrays::with_ids;
 use nnz_device::prefetch::{AHEAD, DATA_AHEAD};
@@ -37,20 +38,33 @@ impl<T: Float> DataSource<T> for Dataset<T> {
         inputs: &[InputInfo],
         options: &BatchOptions,
     ) -> Result<DatasetBatches<'s, T>> {
-        options.check()?;
-        options.check_roll_over(Dataset::n_rows(self))?;
-        let bound = bind(self, inputs, options.labels)?;
-        let mut batches = DatasetBatches {
-            columns: bound.into_iter().map(BatchColumn::new).collect(),
-            n_rows: Dataset::n_rows(self),
-            options: *options,
-            epoch: 0,
-            sequence: Sequence::default(),
-            next: 0,
-        };
-        batches.lay_out_epoch();
-        Ok(batches)
+        let data = self;
+        in_library!(<T> batches_of::<T> => <'d>(
+            data: &'d Dataset<T>,
+            inputs: &[InputInfo],
+            options: &BatchOptions,
+        ) -> Result<DatasetBatches<'d, T>>)
     }
+}
+
+fn batches_of<'s, T: Float>(
+    data: &'s Dataset<T>,
+    inputs: &[InputInfo],
+    options: &BatchOptions,
+) -> Result<DatasetBatches<'s, T>> {
+    options.check()?;
+    options.check_roll_over(data.n_rows())?;
+    let bound = bind(data, inputs, options.labels)?;
+    let mut batches = DatasetBatches {
+        columns: bound.into_iter().map(BatchColumn::new).collect(),
+        n_rows: data.n_rows(),
+        options: *options,
+        epoch: 0,
+        sequence: Sequence::default(),
+        next: 0,
+    };
+    batches.lay_out();
+    Ok(batches)
 }
 
 /// The batches of a [`Dataset`]; see [`Batches`].
@@ -137,6 +151,11 @@ impl<T: Float> DatasetBatches<'_, T> {
     /// Lays out the samples of `self.epoch`. O(1) for sequential order, O(n_rows) for shuffled
     /// order.
     fn lay_out_epoch(&mut self) {
+        let batches = self;
+        in_library!(<T> DatasetBatches::<T>::lay_out => (batches: &mut DatasetBatches<'_, T>) -> ());
+    }
+
+    fn lay_out(&mut self) {
         let n_rows = self.n_rows;
         let batch_size = self.options.batch_size;
         // Epochs that roll over are cut from one endless sequence, so that what is left of those
@@ -262,12 +281,9 @@ impl<T: Float> DatasetBatches<'_, T> {
                     upcoming = sequence.listed.get(start + AHEAD).copied();
                     // The processor foresees rows that lie one after the other; not these. First
                     // where a row lies, then the row, then what its entries refer to.
-                    if let Some(&row) = sequence.listed.get(start + 2 * DATA_AHEAD) {
-                        self.columns.iter().for_each(|column| column.prefetch_bounds(row));
-                    }
-                    if let Some(&row) = sequence.listed.get(start + DATA_AHEAD) {
-                        self.columns.iter().for_each(|column| column.prefetch(row));
-                    }
+                    let far = sequence.listed.get(start + 2 * DATA_AHEAD).copied();
+                    let near = sequence.listed.get(start + DATA_AHEAD).copied();
+                    ask_for(&self.columns, far, near);
                     BatchSamples::Run { first, len: 1 }
                 }
                 rows => gather(&mut self.columns, rows),
@@ -443,8 +459,38 @@ impl<'s, E: Element> DenseColumn<'s, E> {
 /// shortest steps.
 #[inline(never)]
 fn gather<'r, T: Float>(columns: &mut [BatchColumn<'_, T>], rows: &'r [usize]) -> BatchSamples<'r> {
-    columns.iter_mut().for_each(|column| column.gather(rows));
+    in_library!(<T> gather_columns::<T> => (
+        columns: &mut [BatchColumn<'_, T>],
+        rows: &[usize],
+    ) -> ());
     BatchSamples::Gathered(rows)
+}
+
+/// Asks for where a far sample lies, and for a near one.
+#[inline(always)]
+fn ask_for<T: Float>(columns: &[BatchColumn<'_, T>], far: Option<usize>, near: Option<usize>) {
+    in_library!(<T> prefetch_samples::<T> => (
+        columns: &[BatchColumn<'_, T>],
+        far: Option<usize>,
+        near: Option<usize>,
+    ) -> ());
+}
+
+fn prefetch_samples<T: Float>(
+    columns: &[BatchColumn<'_, T>],
+    far: Option<usize>,
+    near: Option<usize>,
+) {
+    if let Some(row) = far {
+        columns.iter().for_each(|column| column.prefetch_bounds(row));
+    }
+    if let Some(row) = near {
+        columns.iter().for_each(|column| column.prefetch(row));
+    }
+}
+
+fn gather_columns<T: Float>(columns: &mut [BatchColumn<'_, T>], rows: &[usize]) {
+    columns.iter_mut().for_each(|column| column.gather(rows));
 }
 
 #[cold]

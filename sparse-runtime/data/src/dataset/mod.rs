@@ -5,6 +5,7 @@ mod binary;
 use super::weights::check_weights;
 use super::{Classes, Column, ColumnName, ColumnValues, DataError, IdMap, ReadReport, WEIGHT};
 use nnz_arrays::formats::{Csr, Dense, FormatError};
+use nnz_arrays::in_library;
 use nnz_arrays::kernels::TooManyThreads;
 use nnz_step::model::InputRole;
 use sparse_core::element::Float;
@@ -135,6 +136,11 @@ impl<T: Float> Dataset<T> {
     /// The number of features: the width of the first csr input or, without one, the number of
     /// elements that a sample has in the first input.
     pub fn n_features(&self) -> usize {
+        let data = self;
+        in_library!(<T> Dataset::<T>::first_width => (data: &Dataset<T>) -> usize)
+    }
+
+    fn first_width(&self) -> usize {
         let first = || self.columns_of(InputRole::Input).map(|(_, column)| column.values()).next();
         self.csr_input().or_else(first).map_or(0, |values| values.shape().row_size())
     }

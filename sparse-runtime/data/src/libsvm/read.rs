@@ -11,6 +11,7 @@ use super::parsed_samples::ParsedSamples;
 use super::tolerance::Tolerance;
 use crate::Problem;
 use nnz_arrays::formats::{ColumnIds, Csr};
+use nnz_arrays::in_library;
 use nnz_arrays::kernels::Parallel;
 use nnz_device::thread_pool::MAX_PARTS;
 use sparse_core::element::Float;
@@ -160,7 +161,14 @@ impl<T: Float> Reader<T> {
     /// [`ReadError::TruncatedGzip`], [`ReadError::CorruptGzip`] and [`ReadError::FeatureDisabled`];
     /// [`ReadError::Part`] for a part of a file that cannot be cut, or that has no samples.
     pub fn read_path(&self, path: impl AsRef<Path>) -> Result<Dataset<T>, ReadError> {
-        let path = path.as_ref();
+        let (reader, path) = (self, path.as_ref());
+        in_library!(<T> Reader::<T>::file => (
+            reader: &Reader<T>,
+            path: &Path,
+        ) -> Result<Dataset<T>, ReadError>)
+    }
+
+    fn file(&self, path: &Path) -> Result<Dataset<T>, ReadError> {
         let name = path.display().to_string();
         match self.part {
             None => {
@@ -203,6 +211,15 @@ impl<T: Float> Reader<T> {
     ///
     /// [`ReadError::Syntax`], [`ReadError::Empty`] and [`ReadError::Part`].
     pub fn read_bytes(&self, name: &str, text: &[u8]) -> Result<Dataset<T>, ReadError> {
+        let reader = self;
+        in_library!(<T> Reader::<T>::text => (
+            reader: &Reader<T>,
+            name: &str,
+            text: &[u8],
+        ) -> Result<Dataset<T>, ReadError>)
+    }
+
+    fn text(&self, name: &str, text: &[u8]) -> Result<Dataset<T>, ReadError> {
         if let Some(part) = self.part {
             return self.read_part(name, part, Cursor::new(text));
         }

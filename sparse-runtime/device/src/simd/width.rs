@@ -16,6 +16,9 @@ pub trait Width: Copy + Sync {
     /// True of rows that are known to be made of sixteens.
     const IN_SIXTEENS: bool = false;
 
+    /// True of rows that are known to be one element.
+    const IS_ONE: bool = false;
+
     /// The number of columns.
     fn columns(&self) -> usize;
 
@@ -44,6 +47,7 @@ pub struct Runtime(pub usize);
 impl<const K: usize> Width for Fixed<K> {
     const IN_VECTORS: bool = K >= 4;
     const IN_SIXTEENS: bool = K > 0 && K.is_multiple_of(16);
+    const IS_ONE: bool = K == 1;
 
     #[inline(always)]
     fn columns(&self) -> usize {

@@ -7,16 +7,15 @@ use super::program::{Output, Program, Read, Source, TrainedDense, TrainedTable};
 use super::table_rows::TableRows;
 use super::tables::Lent;
 use crate::error::Result;
+use crate::in_library_by_rule;
 use crate::model::RowSteps;
 use crate::optimizer::{
     Beside, DenseStates, General, OptimizerError, Plain, RowUpdater, UpdateKind, Updater, Weights,
     WithSlots,
 };
-use nnz_optim::{BuiltIn, UpdateRule};
+use nnz_optim::UpdateRule;
 use sparse_core::element::Float;
 use sparse_core::passes::MOST_PARAMETERS;
-use sparse_core::storage::ElementType;
-use std::any::{Any, TypeId};
 
 /// What [`Lender::with_tables`] calls with the tables that it lends.
 type Body<'f, T> = dyn FnMut(&mut [Option<&mut dyn TableRows<T>>]) -> Result<()> + 'f;
@@ -362,94 +361,19 @@ where
     Ok(())
 }
 
-/// Passes the rules whose loops are compiled in this crate to a macro. Each costs everybody some
-/// seconds of a clean build, so they are those that most models are trained with.
-macro_rules! for_rules_in_library {
-    ($then:ident) => {
-        $then!(Sgd, AdaGrad, Ftrl, Adam, AdamW, RmsProp);
-    };
-}
-
-/// An updater without the type of its rule. For the usual rules, and elements of `f32`, its loops
-/// are compiled in the library: a crate that calls this compiles nothing of them. Those of other
-/// rules and of `f64` are compiled where they are called.
-///
-/// # Errors
-///
-/// [`OptimizerError::NotBuiltIn`] for a rule of another crate that says it is one of the library.
+/// An updater without the type of its rule, whose loops are then those that
+/// [the library has](crate::in_library).
 #[inline]
 pub fn erased<R: UpdateRule, T: Float<Accumulator = T>>(
     updater: &mut Updater<R, T>,
-) -> Result<&mut (dyn AnyUpdater<T> + 'static)> {
-    macro_rules! try_in_library {
-        ($($Rule:ident),* $(,)?) => {
-            $(
-                // Constants of their own, so that nothing is compiled for what they exclude.
-                if const { matches!(R::BUILT_IN, Some(BuiltIn::$Rule)) && is_f32::<T>() } {
-                    return of_library::<_, T, Updater<nnz_optim::$Rule, f32>, f32>(updater);
-                }
-            )*
-            if const { !(matches!(R::BUILT_IN, $(Some(BuiltIn::$Rule))|*) && is_f32::<T>()) } {
-                return Ok(updater);
-            }
-        };
-    }
-    for_rules_in_library!(try_in_library);
-    Err(OptimizerError::NotBuiltIn { rule: R::NAME }.into())
+) -> &mut (dyn AnyUpdater<T> + 'static) {
+    in_library_by_rule!(<R, T> as_any::<R, T> => (
+        updater: &mut Updater<R, T>,
+    ) -> &mut (dyn AnyUpdater<T> + 'static))
 }
 
-const fn is_f32<T: Float>() -> bool {
-    matches!(T::TYPE, ElementType::F32)
-}
-
-/// An updater of a rule of the library, of which the library has the methods.
-trait InLibrary<T: Float<Accumulator = T>> {
-    fn erase(&mut self) -> &mut (dyn AnyUpdater<T> + 'static);
-}
-
-macro_rules! in_library {
-    ($($Rule:ident),* $(,)?) => {
-        $(
-            impl InLibrary<f32> for Updater<nnz_optim::$Rule, f32> {
-                #[inline(never)]
-                fn erase(&mut self) -> &mut (dyn AnyUpdater<f32> + 'static) {
-                    self
-                }
-            }
-        )*
-    };
-}
-
-for_rules_in_library!(in_library);
-
-/// `updater` as the type `L` that it has, erased, with the element type `T` that `E` is.
-fn of_library<U, T, L, E>(updater: &mut U) -> Result<&mut (dyn AnyUpdater<T> + 'static)>
-where
-    U: Any + UpdaterName,
-    T: Float<Accumulator = T>,
-    E: Float<Accumulator = E>,
-    L: InLibrary<E> + Any,
-{
-    let Some(updater) = (updater as &mut dyn Any).downcast_mut::<L>() else {
-        return Err(OptimizerError::NotBuiltIn { rule: U::RULE }.into());
-    };
-    let erased = updater.erase();
-    if TypeId::of::<dyn AnyUpdater<E>>() != TypeId::of::<dyn AnyUpdater<T>>() {
-        return Err(OptimizerError::NotBuiltIn { rule: U::RULE }.into());
-    }
-    // SAFETY: the two are one type.
-    Ok(unsafe {
-        std::mem::transmute::<&mut (dyn AnyUpdater<E> + 'static), &mut (dyn AnyUpdater<T> + 'static)>(
-            erased,
-        )
-    })
-}
-
-/// The name of the rule of an updater, for messages.
-trait UpdaterName {
-    const RULE: &'static str;
-}
-
-impl<R: UpdateRule, T: Float> UpdaterName for Updater<R, T> {
-    const RULE: &'static str = R::NAME;
+fn as_any<R: UpdateRule, T: Float<Accumulator = T>>(
+    updater: &mut Updater<R, T>,
+) -> &mut (dyn AnyUpdater<T> + 'static) {
+    updater
 }

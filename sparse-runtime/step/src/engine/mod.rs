@@ -40,6 +40,7 @@ pub use sparse_core::passes::are_few;
 use crate::error::Result;
 use crate::linear::Scratch;
 use crate::model::RowSteps;
+use nnz_arrays::in_library;
 use nnz_arrays::kernels::Parallel;
 use sparse_core::element::Float;
 
@@ -55,6 +56,24 @@ use sparse_core::element::Float;
 /// [`ModelError::Extent`](crate::model::ModelError::Extent) for a table whose shape is not that of
 /// its reads, [`ModelError::Lookup`](crate::model::ModelError::Lookup) for an id beyond a table.
 pub fn train<T: Float<Accumulator = T>>(
+    program: &mut Program<'_, '_, T>,
+    updater: &mut dyn AnyUpdater<T>,
+    each: bool,
+    parallel: Parallel,
+    scratch: &mut Scratch<T>,
+    row_function: &RowFunction<'_, T>,
+) -> Result<RowSteps> {
+    in_library!(<T> train_by::<T> => (
+        program: &mut Program<'_, '_, T>,
+        updater: &mut dyn AnyUpdater<T>,
+        each: bool,
+        parallel: Parallel,
+        scratch: &mut Scratch<T>,
+        row_function: &RowFunction<'_, T>,
+    ) -> Result<RowSteps>)
+}
+
+fn train_by<T: Float<Accumulator = T>>(
     program: &mut Program<'_, '_, T>,
     updater: &mut dyn AnyUpdater<T>,
     each: bool,

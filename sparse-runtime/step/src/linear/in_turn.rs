@@ -3,6 +3,7 @@
 use super::rows::{are_large, is_large, prefetch_data, row_ahead_by, row_of};
 use super::{Scratch, Width, gathered, racing, row_step, with_row_loops};
 use crate::error::Result;
+use crate::in_library;
 use crate::model::{ModelError, RowSteps};
 use crate::optimizer::{CatchUp, RowCursor, RowUpdater, UpdateKind, Updater};
 use crate::with_rows;
@@ -30,6 +31,48 @@ use std::slice;
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 pub fn steps<
+    R: UpdateRule,
+    T: Float,
+    V: Factor<T>,
+    W: Width,
+    C: Copy,
+    L: RowLoss<T::Accumulator>,
+>(
+    x: CsrView<'_, V>,
+    range: Range<usize>,
+    parameter: usize,
+    table: &mut Table<T>,
+    updater: &mut Updater<R, T>,
+    width: W,
+    scratch: &mut Scratch<T::Accumulator>,
+    kept: &mut C,
+    mut row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator], &mut C) -> L,
+) -> Result<RowSteps> {
+    if const { W::IS_ONE && in_library::has::<R, T>() } {
+        let row_function = |row: usize, scores: &mut [_], saved: &mut [_]| {
+            row_function(row, scores, saved, &mut *kept)
+        };
+        return super::in_library::steps(
+            x,
+            range,
+            parameter,
+            table,
+            updater,
+            scratch,
+            row_function,
+        );
+    }
+    own_steps(x, range, parameter, table, updater, width, scratch, kept, row_function)
+}
+
+/// [`steps`], compiled for their row function.
+///
+/// # Errors
+///
+/// As there.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+pub fn own_steps<
     R: UpdateRule,
     T: Float,
     V: Factor<T>,

@@ -8,6 +8,7 @@
 
 mod batch;
 mod gathered;
+mod in_library;
 mod in_parts;
 mod in_turn;
 #[cfg(target_arch = "x86_64")]
@@ -21,7 +22,7 @@ mod rows;
 mod tests;
 
 use self::batch::{many_rows, many_short_rows};
-pub use self::in_turn::steps;
+pub use self::in_turn::{own_steps, steps};
 pub(crate) use in_parts::settle;
 pub use nnz_device::simd::{Fixed, Runtime, Width};
 pub(crate) use products::{product, scatter, settled_product, sum_of_products};
@@ -74,8 +75,8 @@ macro_rules! with_row_loops {
 
 pub(crate) use with_row_loops;
 
-/// Memory that a model keeps from step to step.
-#[derive(Clone, Debug, Default)]
+/// Memory that a model keeps from step to step. A clone of the model begins with none.
+#[derive(Debug, Default)]
 pub struct Scratch<T> {
     pub(crate) rows: Vec<T>,
     /// The gradient with respect to the product, row by row.
@@ -95,6 +96,12 @@ pub struct Scratch<T> {
     pub(crate) kept: Kept<T>,
     /// Of updates by scattered gradients, of each parameter.
     pub(crate) scattered: Vec<Vec<RowPart<T>>>,
+}
+
+impl<T: Default> Clone for Scratch<T> {
+    fn clone(&self) -> Self {
+        Scratch::default()
+    }
 }
 
 impl<T: Float> Scratch<T> {
@@ -135,7 +142,28 @@ pub fn share<T: Float>(n_rows: usize) -> T {
     if n_rows == 1 { T::one() } else { T::of(of_many(n_rows)) }
 }
 
-/// One step on a batch: returns the mean of the rows' losses.
+/// Whether a rule is among those that a model names, by [their names](UpdateRule::NAME).
+pub const fn is_specialized<R: UpdateRule>(named: &[&str]) -> bool {
+    const fn are_same(left: &[u8], right: &[u8]) -> bool {
+        let mut at = 0;
+        while at < left.len() && at < right.len() && left[at] == right[at] {
+            at += 1;
+        }
+        at == left.len() && at == right.len()
+    }
+    let mut place = 0;
+    while place < named.len() {
+        if are_same(named[place].as_bytes(), R::NAME.as_bytes()) {
+            return true;
+        }
+        place += 1;
+    }
+    false
+}
+
+/// One step on a batch: returns the mean of the rows' losses. For the rules and elements of which
+/// [the library has the loops](crate::in_library), it calls the row function by a pointer;
+/// [`own_step`] is compiled for it.
 ///
 /// `row_function(row, scores, saved)` gets a row of the product in `scores`, replaces it by the
 /// gradient of the batch's loss with respect to it, and returns the row's own loss, of which a part
@@ -149,6 +177,29 @@ pub fn share<T: Float>(n_rows: usize) -> T {
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 pub fn step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, L: RowLoss<T::Accumulator>>(
+    x: CsrView<'_, V>,
+    parameter: usize,
+    table: &mut Table<T>,
+    updater: &mut Updater<R, T>,
+    width: W,
+    parallel: Parallel,
+    scratch: &mut Scratch<T::Accumulator>,
+    row_function: impl FnMut(usize, &mut [T::Accumulator], &mut [T::Accumulator]) -> L,
+) -> Result<f64> {
+    if const { W::IS_ONE && crate::in_library::has::<R, T>() } {
+        return in_library::step(x, parameter, table, updater, parallel, scratch, row_function);
+    }
+    own_step(x, parameter, table, updater, width, parallel, scratch, row_function)
+}
+
+/// [`step`], compiled for its row function.
+///
+/// # Errors
+///
+/// As there.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+pub fn own_step<R: UpdateRule, T: Float, V: Factor<T>, W: Width, L: RowLoss<T::Accumulator>>(
     x: CsrView<'_, V>,
     parameter: usize,
     table: &mut Table<T>,

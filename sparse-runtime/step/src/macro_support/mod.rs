@@ -9,7 +9,7 @@ use nnz_arrays::formats::{
     Array, CsrView, DenseView, Extents, IdsView, RowSparseView, Shape, position_beyond,
 };
 use sparse_core::element::{Element, Float, Id, Stored};
-use sparse_core::inspect::Sizes;
+use sparse_core::inspect::{BoundPlan, Sizes};
 use std::fmt;
 
 /// Compares one extent of a batch.
@@ -243,20 +243,22 @@ pub fn warn_of_fallbacks(plan: &Plan) {
 /// The plan of a new model, where the environment says `NNZ_LOG=plan`: an event of the target
 /// `nnz::plan`, or lines on standard error in a program that has set up no subscriber.
 pub fn log_plan<M: Model>(model: &M) {
-    let asked = std::env::var("NNZ_LOG").is_ok_and(|words| words.split(',').any(is_plan));
-    if !asked {
-        return;
-    }
-    let plan = model.plan();
-    if tracing::dispatcher::has_been_set() {
-        tracing::info!(target: "nnz::plan", model = M::NAME, "{plan}");
-    } else {
-        eprint!("{plan}");
+    if is_plan_asked_for() {
+        log_bound_plan(M::NAME, &model.plan());
     }
 }
 
-fn is_plan(word: &str) -> bool {
-    word.trim() == "plan"
+fn is_plan_asked_for() -> bool {
+    let is_plan = |word: &str| word.trim() == "plan";
+    std::env::var("NNZ_LOG").is_ok_and(|words| words.split(',').any(is_plan))
+}
+
+fn log_bound_plan(model: &str, plan: &BoundPlan<'_>) {
+    if tracing::dispatcher::has_been_set() {
+        tracing::info!(target: "nnz::plan", model, "{plan}");
+    } else {
+        eprint!("{plan}");
+    }
 }
 
 /// The size of a csr array of a batch. O(nnz log nnz).

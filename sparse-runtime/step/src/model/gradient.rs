@@ -1,8 +1,10 @@
 //! The gradient of a parameter, of either storage type.
 
 use crate::error::Result;
-use crate::model::{Model, ModelError};
+use crate::model::Model;
+use crate::model::any_model::{AnyModel, trained_gradient};
 use nnz_arrays::formats::{Dense, RowSparse, RowSparseView};
+use nnz_arrays::in_library;
 use sparse_core::element::Float;
 
 /// The gradient of one parameter, by [`Model::gradient_mut`].
@@ -74,13 +76,23 @@ impl<T: Float> GradientMut<'_, T> {
 }
 
 /// Subtracts the gradients of one model from those of another.
-pub(super) fn subtract<M: Model>(model: &mut M, other: &mut M) -> Result<()> {
-    for index in 0..M::PARAMETERS.len() {
-        if let (Some(mut new), Some(old)) = (trained(model, index)?, trained(other, index)?) {
-            new.subtract(old)?;
+pub(super) fn subtract<T: Float>(
+    model: &mut dyn AnyModel<T>,
+    other: &mut dyn AnyModel<T>,
+) -> Result<()> {
+    fn each<T: Float>(model: &mut dyn AnyModel<T>, other: &mut dyn AnyModel<T>) -> Result<()> {
+        for index in 0..model.facts().parameters.len() {
+            let gradients = (trained_gradient(model, index)?, trained_gradient(other, index)?);
+            if let (Some(mut new), Some(old)) = gradients {
+                new.subtract(old)?;
+            }
         }
+        Ok(())
     }
-    Ok(())
+    in_library!(<T> each::<T> => (
+        model: &mut dyn AnyModel<T>,
+        other: &mut dyn AnyModel<T>,
+    ) -> Result<()>)
 }
 
 /// The gradient of parameter `index`, of the last [`loss_and_grads`](Model::loss_and_grads). `None`
@@ -93,12 +105,7 @@ pub fn trained<M: Model>(
     model: &mut M,
     index: usize,
 ) -> Result<Option<GradientMut<'_, M::Element>>> {
-    let info = M::PARAMETERS.get(index).filter(|info| info.gradient.is_some());
-    let Some(info) = info else { return Ok(None) };
-    match model.gradient_mut(index) {
-        None => Err(ModelError::NoGradient { model: M::NAME, parameter: info.name }.into()),
-        gradient => Ok(gradient),
-    }
+    trained_gradient(model, index)
 }
 
 fn subtract_each<T: Float>(values: &mut [T], others: &[T]) {

@@ -1,6 +1,7 @@
 //! The trait `Model`, which `graph!` implements: the one interface between the compiler and the
 //! training library.
 
+pub mod any_model;
 mod declarations;
 pub(crate) mod dims;
 pub(crate) mod error;
@@ -12,6 +13,7 @@ mod rows;
 mod steps;
 
 pub use crate::error::{Error, Result};
+pub use any_model::{AnyModel, ModelFacts};
 pub use declarations::{Extent, InputInfo, InputRole, LabelKind, OutputInfo, ParameterInfo, Plan};
 pub use dims::{Dims, DimsError};
 pub use error::ModelError;

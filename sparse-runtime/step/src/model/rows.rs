@@ -3,6 +3,7 @@
 use super::{Extent, Model, ModelError};
 use crate::error::Result;
 use nnz_arrays::formats::{CsrView, DenseView, IdsView, RowIdsView, RowSparseView};
+use nnz_arrays::in_library;
 use nnz_arrays::kernels::index_set::IndexSet;
 use sparse_core::element::{Float, Unit};
 
@@ -19,6 +20,29 @@ pub enum InputView<'a, T: Float> {
     Ids(IdsView<'a>),
     /// A row_sparse array.
     RowSparse(RowSparseView<'a, T>),
+}
+
+impl<T: Float> InputView<'_, T> {
+    /// Visits the columns or ids, once for each occurrence.
+    fn visit(self, visit: &mut dyn FnMut(usize) -> Result<()>) -> Result<()> {
+        let view = self;
+        in_library!(<T> visit_ids::<T> => (
+            view: InputView<'_, T>,
+            visit: &mut dyn FnMut(usize) -> Result<()>,
+        ) -> Result<()>)
+    }
+}
+
+fn visit_ids<T: Float>(
+    view: InputView<'_, T>,
+    visit: &mut dyn FnMut(usize) -> Result<()>,
+) -> Result<()> {
+    match view {
+        InputView::Csr(array) => array.iter_columns().try_for_each(visit),
+        InputView::Unit(array) => array.iter_columns().try_for_each(visit),
+        InputView::Ids(ids) => ids.iter().try_for_each(visit),
+        InputView::Dense(_) | InputView::RowSparse(_) => Ok(()),
+    }
 }
 
 /// A set of rows of a parameter, given by the inputs that name them. The compiler derives it from
@@ -48,11 +72,8 @@ impl RowSet {
             return Ok(());
         };
         for input in inputs {
-            match M::input(batch, *input) {
-                Some(InputView::Csr(array)) => array.iter_columns().try_for_each(&mut *visit)?,
-                Some(InputView::Unit(array)) => array.iter_columns().try_for_each(&mut *visit)?,
-                Some(InputView::Ids(ids)) => ids.iter().try_for_each(&mut *visit)?,
-                _ => {}
+            if let Some(view) = M::input(batch, *input) {
+                view.visit(visit)?;
             }
         }
         Ok(())
@@ -118,8 +139,18 @@ impl RowIds {
         if let Some(error) = rows.beyond::<M>(batch, n_rows) {
             return Err(error.into());
         }
+        self.collect(n_rows, &mut |visit| rows.visit::<M>(batch, visit))
+    }
+}
+
+/// Calls what it is given with each row.
+type VisitAll<'v> = &'v mut dyn FnMut(&mut dyn FnMut(usize) -> Result<()>) -> Result<()>;
+
+impl RowIds {
+    /// The rows that are visited, ascending and distinct.
+    fn collect(&mut self, n_rows: usize, visit_all: VisitAll<'_>) -> Result<RowIdsView<'_>> {
         self.set.begin(n_rows);
-        rows.visit::<M>(batch, &mut |row| {
+        visit_all(&mut |row| {
             self.set.insert(row);
             Ok(())
         })?;

@@ -7,6 +7,7 @@ use super::rows::RowUpdater;
 use super::update_kind::{Beside, General, UpdateKind, WithSlots};
 use super::updater::Updater;
 use crate::error::Result;
+use crate::in_library_by_rule;
 use crate::linear::is_large;
 use crate::model::{Model, RowSet};
 use nnz_arrays::formats::RowSparseView;
@@ -59,6 +60,21 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         weights: Weights<'_, T>,
         visit: &mut dyn FnMut(Settle<'_>) -> Result<()>,
     ) -> Result<()> {
+        let updater = self;
+        in_library_by_rule!(<R, T> Updater::<R, T>::settle_visited => (
+            updater: &mut Updater<R, T>,
+            parameter: usize,
+            weights: Weights<'_, T>,
+            visit: &mut dyn FnMut(Settle<'_>) -> Result<()>,
+        ) -> Result<()>)
+    }
+
+    fn settle_visited(
+        &mut self,
+        parameter: usize,
+        weights: Weights<'_, T>,
+        visit: &mut dyn FnMut(Settle<'_>) -> Result<()>,
+    ) -> Result<()> {
         self.check(parameter, &weights)?;
         let name = self.parameters[parameter].spec.name.clone();
         if !self.parameters[parameter].beside {
@@ -86,7 +102,21 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         weights: impl Into<Weights<'a, T>>,
         grad: RowSparseView<'_, T>,
     ) -> Result<()> {
-        let weights = weights.into();
+        let (updater, weights) = (self, weights.into());
+        in_library_by_rule!(<R, T> Updater::<R, T>::apply_rows => (
+            updater: &mut Updater<R, T>,
+            parameter: usize,
+            weights: Weights<'_, T>,
+            grad: RowSparseView<'_, T>,
+        ) -> Result<()>)
+    }
+
+    fn apply_rows(
+        &mut self,
+        parameter: usize,
+        weights: Weights<'_, T>,
+        grad: RowSparseView<'_, T>,
+    ) -> Result<()> {
         self.check(parameter, &weights)?;
         let spec = &self.parameters[parameter].spec;
         let shape = grad.shape();
@@ -122,7 +152,21 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         weights: impl Into<Weights<'a, T>>,
         grad: &[T],
     ) -> Result<()> {
-        let mut weights = weights.into();
+        let (updater, weights) = (self, weights.into());
+        in_library_by_rule!(<R, T> Updater::<R, T>::apply_values => (
+            updater: &mut Updater<R, T>,
+            parameter: usize,
+            weights: Weights<'_, T>,
+            grad: &[T],
+        ) -> Result<()>)
+    }
+
+    fn apply_values(
+        &mut self,
+        parameter: usize,
+        mut weights: Weights<'_, T>,
+        grad: &[T],
+    ) -> Result<()> {
         self.check(parameter, &weights)?;
         let spec = &self.parameters[parameter].spec;
         if grad.len() != weights.len() {

@@ -10,6 +10,7 @@ use super::rows::RowUpdater;
 use super::update_kind::{IdleOf, StateOf, StepOf, UpdateKind, WithSlots};
 use super::updater::{BegunSteps, GroupOf, Record, Updater};
 use crate::error::Result;
+use crate::in_library_by_rule;
 use nnz_arrays::parameter_memory::{Recorder, Table, Tenant};
 use nnz_optim::{IdleMap, LazyUpdate, StateBlock, Step, UpdateRule};
 use sparse_core::element::Float;
@@ -374,6 +375,16 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
 
     #[cold]
     fn make_ready(&mut self, parameter: usize, weights: &mut Weights<'_, T>, due: bool) {
+        let updater = self;
+        in_library_by_rule!(<R, T> Updater::<R, T>::make_rows_ready => (
+            updater: &mut Updater<R, T>,
+            parameter: usize,
+            weights: &mut Weights<'_, T>,
+            due: bool,
+        ) -> ())
+    }
+
+    fn make_rows_ready(&mut self, parameter: usize, weights: &mut Weights<'_, T>, due: bool) {
         let record = &mut self.parameters[parameter];
         if !(record.counts || record.lazy && IdleOf::<R, T>::FORGETS) {
             record.counts = true;

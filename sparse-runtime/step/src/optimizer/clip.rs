@@ -1,7 +1,9 @@
 //! Clipping of the gradients of several parameters by their common norm.
 
 use crate::error::Result;
-use crate::model::{GradientMut, Model, gradient};
+use crate::model::any_model::{AnyModel, trained_gradient};
+use crate::model::{GradientMut, Model};
+use nnz_arrays::in_library;
 use sparse_core::element::Float;
 
 /// Multiplies the gradients of all parameters of a model by one factor, so that their common norm
@@ -11,10 +13,24 @@ use sparse_core::element::Float;
 ///
 /// [`ModelError::NoGradient`](crate::model::ModelError::NoGradient), before anything is changed.
 pub fn gradients<M: Model>(model: &mut M, max_norm: f64) -> Result<()> {
+    gradients_of(model, max_norm)
+}
+
+/// [`gradients`] of a model without its type.
+///
+/// # Errors
+///
+/// As there.
+pub fn gradients_of<T: Float>(model: &mut dyn AnyModel<T>, max_norm: f64) -> Result<()> {
+    in_library!(<T> clip_all::<T> => (model: &mut dyn AnyModel<T>, max_norm: f64) -> Result<()>)
+}
+
+fn clip_all<T: Float>(model: &mut dyn AnyModel<T>, max_norm: f64) -> Result<()> {
     let mut squares = 0.0;
-    let mut each = |change: &mut dyn FnMut(&mut [M::Element])| -> Result<()> {
-        for index in 0..M::PARAMETERS.len() {
-            match gradient::trained(model, index)? {
+    let n_parameters = model.facts().parameters.len();
+    let mut each = |change: &mut dyn FnMut(&mut [T])| -> Result<()> {
+        for index in 0..n_parameters {
+            match trained_gradient(model, index)? {
                 Some(GradientMut::Dense(gradient)) => change(gradient.values_mut()),
                 Some(GradientMut::RowSparse(gradient)) => change(gradient.values_mut()),
                 None => {}

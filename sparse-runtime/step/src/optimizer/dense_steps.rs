@@ -7,6 +7,7 @@ use super::norms::end_by_norms;
 use super::update_kind::{General, StateOf, StepOf, on_weight};
 use super::updater::Updater;
 use crate::error::Result;
+use crate::in_library_by_rule;
 use nnz_device::simd;
 use nnz_optim::{StateBlock, Step, UpdateRule};
 use sparse_core::element::Float;
@@ -70,7 +71,17 @@ impl<R: UpdateRule, T: Float, const N: usize> FewSteps<R, T, N> {
     /// One step: every value by its gradient. O(N).
     #[inline(always)]
     pub fn update(&mut self, grad: &[T; N]) {
-        update_all(&self.step, &mut self.values, &mut self.states, grad, self.row_size);
+        let by_row = const { <StateOf<R, T> as StateBlock<T::Accumulator>>::BY_ROW };
+        if by_row || const { <StepOf<R, T> as Step<T::Accumulator>>::BY_NORMS } {
+            update_all(&self.step, &mut self.values, &mut self.states, grad, self.row_size);
+            return;
+        }
+        for (place, grad) in grad.iter().enumerate() {
+            let state = &mut self.states[place];
+            on_weight(&mut self.values[place], |weight| {
+                self.step.update(weight, state, grad.widen());
+            });
+        }
     }
 }
 
@@ -317,7 +328,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     ) -> Result<FewSteps<R, T, N>> {
         let steps = self.take_dense(parameter, values)?;
         let mut states = [StateOf::<R, T>::default(); N];
-        states.iter_mut().zip(&steps.states).for_each(|(to, from)| *to = *from);
+        let n_states = steps.states.len().min(N);
+        states[..n_states].copy_from_slice(&steps.states[..n_states]);
         let few = steps.values.first_chunk::<N>().map(|values| FewSteps {
             values: *values,
             states,
@@ -343,7 +355,8 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
             (self.parameters.get_mut(parameter), values.first_chunk_mut())
         {
             *values = steps.values;
-            record.states.iter_mut().zip(&steps.states).for_each(|(to, from)| *to = *from);
+            let n_states = record.states.len().min(N);
+            record.states[..n_states].copy_from_slice(&steps.states[..n_states]);
             record.finished = true;
         }
     }
@@ -384,6 +397,19 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// row_sparse; [`OptimizerError::OutsideStep`] between two steps.
     #[inline]
     pub fn take_dense<'a>(
+        &mut self,
+        parameter: usize,
+        values: &'a mut [T],
+    ) -> Result<DenseSteps<'a, R, T>> {
+        let updater = self;
+        in_library_by_rule!(<R, T> Updater::<R, T>::take_values => <'v>(
+            updater: &mut Updater<R, T>,
+            parameter: usize,
+            values: &'v mut [T],
+        ) -> Result<DenseSteps<'v, R, T>>)
+    }
+
+    fn take_values<'a>(
         &mut self,
         parameter: usize,
         values: &'a mut [T],

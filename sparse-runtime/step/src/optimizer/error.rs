@@ -269,12 +269,6 @@ pub enum OptimizerError {
         /// The most there may be.
         most: usize,
     },
-    /// A rule of another crate that says it is one of the library.
-    #[error("the rule `{rule}` is not of the library: leave `UpdateRule::BUILT_IN` as it is")]
-    NotBuiltIn {
-        /// The rule.
-        rule: &'static str,
-    },
     /// A `Plain` handle for a rule that does more.
     #[error(
         "parameter `{parameter}`: rule `{rule}` does more here than add a multiple of the gradient: ask for `General` rows"

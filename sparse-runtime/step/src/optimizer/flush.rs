@@ -9,7 +9,8 @@ use super::touched::TouchedRows;
 use super::update_kind::{Beside, General, IdleOf, StateOf, UpdateKind, WithSlots, on_weight};
 use super::updater::{Record, Updater};
 use crate::error::Result;
-use crate::model::Model;
+use crate::in_library_by_rule;
+use crate::model::{Model, ParameterMut};
 use nnz_arrays::parameter_memory::Recorder;
 use nnz_optim::{IdleMap, StateBlock, Step, UpdateRule};
 use sparse_core::element::Float;
@@ -33,7 +34,15 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         parameter: usize,
         weights: impl Into<Weights<'a, T>>,
     ) -> Result<()> {
-        let mut weights = weights.into();
+        let (updater, weights) = (self, weights.into());
+        in_library_by_rule!(<R, T> Updater::<R, T>::flush_weights => (
+            updater: &mut Updater<R, T>,
+            parameter: usize,
+            weights: Weights<'_, T>,
+        ) -> Result<()>)
+    }
+
+    fn flush_weights(&mut self, parameter: usize, mut weights: Weights<'_, T>) -> Result<()> {
         let record = self.record(parameter)?;
         if record.size != weights.len() {
             return Err(self.wrong_count(parameter, weights.len()));
@@ -75,7 +84,14 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     pub fn flush_model<M: Model<Element = T>>(&mut self, model: &mut M) -> Result<()> {
         self.check_model(model)?;
         model.to_host(self)?;
-        let parameters = model.parameters_mut();
+        let (updater, parameters) = (self, model.parameters_mut());
+        in_library_by_rule!(<R, T> Updater::<R, T>::flush_all => (
+            updater: &mut Updater<R, T>,
+            parameters: Vec<ParameterMut<'_, T>>,
+        ) -> Result<()>)
+    }
+
+    fn flush_all(&mut self, parameters: Vec<ParameterMut<'_, T>>) -> Result<()> {
         for (index, parameter) in parameters.into_iter().enumerate() {
             self.flush(index, parameter.table)?;
         }

@@ -4,7 +4,8 @@ use super::error::OptimizerError;
 use super::memory::Weights;
 use super::updater::{Record, Updater};
 use crate::error::Result;
-use crate::model::Model;
+use crate::in_library_by_rule;
+use crate::model::{Model, ParameterRef};
 use nnz_arrays::parameter_memory::{Owner, Table};
 use nnz_optim::{Step, UpdateRule};
 use num_traits::One;
@@ -41,9 +42,21 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// [`OptimizerError::OtherTable`], which names the parameter; [`OptimizerError::OtherModel`]
     /// for other parameters.
     pub fn check_model<M: Model<Element = T>>(&mut self, model: &M) -> Result<()> {
-        let parameters = model.parameters();
+        let (updater, name, parameters) = (self, M::NAME, model.parameters());
+        in_library_by_rule!(<R, T> Updater::<R, T>::check_parameters => (
+            updater: &mut Updater<R, T>,
+            name: &'static str,
+            parameters: Vec<ParameterRef<'_, T>>,
+        ) -> Result<()>)
+    }
+
+    fn check_parameters(
+        &mut self,
+        model: &'static str,
+        parameters: Vec<ParameterRef<'_, T>>,
+    ) -> Result<()> {
         if parameters.len() != self.parameters.len() {
-            return Err(OptimizerError::OtherModel { model: M::NAME }.into());
+            return Err(OptimizerError::OtherModel { model }.into());
         }
         for (index, parameter) in parameters.iter().enumerate() {
             // A rule that keeps nothing of a parameter may go on with another.
@@ -73,7 +86,15 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
         if R::GIVES_WEIGHTS.is_empty() {
             return Ok(());
         }
-        for (record, parameter) in self.parameters.iter().zip(model.parameters()) {
+        let (updater, parameters) = (self, model.parameters());
+        in_library_by_rule!(<R, T> Updater::<R, T>::check_values => (
+            updater: &Updater<R, T>,
+            parameters: Vec<ParameterRef<'_, T>>,
+        ) -> Result<()>)
+    }
+
+    fn check_values(&self, parameters: Vec<ParameterRef<'_, T>>) -> Result<()> {
+        for (record, parameter) in self.parameters.iter().zip(parameters) {
             let group = &self.groups[record.group];
             let is_given = group.step.implied_state(T::Accumulator::one()).is_some();
             if is_given || record.spec.gradient.is_none() {

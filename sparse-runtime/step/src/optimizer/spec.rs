@@ -1,6 +1,8 @@
 //! Settings of an updater for one parameter.
 
-use crate::model::Model;
+use crate::model::{AnyModel, Model};
+use nnz_arrays::in_library;
+use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use std::borrow::Cow;
 
@@ -46,10 +48,20 @@ impl ParameterSpec {
     /// by their uses. A bias or a scale, which shrinking would only distort, is exempt (scale 0).
     /// Set [`weight_decay_scale`](Self::weight_decay_scale) to change that.
     pub fn of_model<M: Model>(model: &M) -> Vec<ParameterSpec> {
+        ParameterSpec::of_any(model)
+    }
+
+    fn of_any<T: Float>(model: &dyn AnyModel<T>) -> Vec<ParameterSpec> {
+        in_library!(<T> ParameterSpec::of_parameters::<T> => (
+            model: &dyn AnyModel<T>,
+        ) -> Vec<ParameterSpec>)
+    }
+
+    fn of_parameters<T: Float>(model: &dyn AnyModel<T>) -> Vec<ParameterSpec> {
         model
             .parameters()
             .iter()
-            .zip(M::PARAMETERS)
+            .zip(model.facts().parameters)
             .map(|(parameter, info)| ParameterSpec {
                 name: Cow::Borrowed(info.name),
                 n_rows: parameter.shape.n_rows(),

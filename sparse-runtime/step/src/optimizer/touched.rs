@@ -1,5 +1,6 @@
 //! The set of table rows that a rule has ever touched.
 
+use nnz_arrays::in_library;
 use nnz_arrays::parameter_memory::{RecordId, Recorder, Run, Table};
 use sparse_core::element::Element;
 
@@ -77,6 +78,14 @@ impl TouchedRows {
     /// Tells a table which rows may not be zero, where it was written by those alone who add rows
     /// here. O(rows added + rows of the table / 4096).
     pub(super) fn tell<T: Element>(&self, table: &mut Table<T>) {
+        let touched = self;
+        in_library!(<T> TouchedRows::tell_runs::<T> => (
+            touched: &TouchedRows,
+            table: &mut Table<T>,
+        ) -> ())
+    }
+
+    fn tell_runs<T: Element>(&self, table: &mut Table<T>) {
         let runs = bits(&self.words).map(|run| Run { run, rows: self.rows[run] });
         table.set_recorded(self.recorder(), runs);
     }

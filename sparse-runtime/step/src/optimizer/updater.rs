@@ -9,6 +9,7 @@ use super::touched::TouchedRows;
 use super::update_kind::{IdleOf, StateOf, StepOf};
 use super::variance_reduction::state::Reduction;
 use crate::error::Result;
+use crate::in_library_by_rule;
 use crate::model::Model;
 use nnz_arrays::parameter_memory::{Owner, Table, Tenant};
 use nnz_optim::{Idle, IdleHistory, IdleMap, LazyUpdate, StateBlock, Step, UpdateRule};
@@ -158,12 +159,20 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// Refusals of [`UpdateRule::check`], a scale of a parameter below 0, a table that cannot be
     /// addressed, states without memory.
     pub fn new(rule: R, parameters: impl Into<Vec<ParameterSpec>>) -> Result<Self> {
+        let parameters = parameters.into();
+        in_library_by_rule!(<R, T> Updater::<R, T>::of_specs => (
+            rule: R,
+            parameters: Vec<ParameterSpec>,
+        ) -> Result<Updater<R, T>>)
+    }
+
+    fn of_specs(rule: R, parameters: Vec<ParameterSpec>) -> Result<Self> {
         rule.check()?;
         let learning_rate = rule.learning_rate();
         let mode = rule.lazy_update();
         let mut groups: Vec<GroupOf<R, T>> = Vec::new();
         let mut tables = Vec::new();
-        for spec in parameters.into() {
+        for spec in parameters {
             let (decay, rate) = (spec.weight_decay_scale, spec.learning_rate_scale);
             for (what, value) in [("weight decay", decay), ("learning rate", rate)] {
                 if !(value >= 0.0 && value.is_finite()) {
@@ -333,6 +342,13 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// steps.
     #[inline]
     pub fn begin_step(&mut self) -> Result<()> {
+        let updater = self;
+        in_library_by_rule!(<R, T> Updater::<R, T>::begin_one => (
+            updater: &mut Updater<R, T>,
+        ) -> Result<()>)
+    }
+
+    fn begin_one(&mut self) -> Result<()> {
         if R::CORRECTS && !self.reduction.is_prepared {
             return Err(OptimizerError::NotPrepared { rule: R::NAME }.into());
         }
@@ -352,8 +368,15 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// [`LazyUpdate::Dense`], a parameter that is not frozen and was not updated.
     #[inline]
     pub fn end_step(&mut self) -> Result<()> {
+        let updater = self;
+        in_library_by_rule!(<R, T> Updater::<R, T>::end_one => (
+            updater: &mut Updater<R, T>,
+        ) -> Result<()>)
+    }
+
+    fn end_one(&mut self) -> Result<()> {
         if self.begun != BegunSteps::One {
-            return self.end_steps(1);
+            return self.end_several(1);
         }
         if self.mode == LazyUpdate::Dense {
             self.check_finished()?;
@@ -372,7 +395,15 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// As [`begin_step`](Self::begin_step).
     #[inline]
     pub fn begin_steps(&mut self, at_most: usize) -> Result<usize> {
-        self.begin_step()?;
+        let updater = self;
+        in_library_by_rule!(<R, T> Updater::<R, T>::begin_several => (
+            updater: &mut Updater<R, T>,
+            at_most: usize,
+        ) -> Result<usize>)
+    }
+
+    fn begin_several(&mut self, at_most: usize) -> Result<usize> {
+        self.begin_one()?;
         // What each step does to all rows, and rules that count their steps, take them one by one.
         let alike = self.mode != LazyUpdate::Dense && self.clock > self.counts_until;
         let count = if alike { at_most.clamp(1, MAX_BEGUN) } else { 1 };
@@ -393,6 +424,14 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
     /// begun.
     #[inline]
     pub fn end_steps(&mut self, made: usize) -> Result<()> {
+        let updater = self;
+        in_library_by_rule!(<R, T> Updater::<R, T>::end_several => (
+            updater: &mut Updater<R, T>,
+            made: usize,
+        ) -> Result<()>)
+    }
+
+    fn end_several(&mut self, made: usize) -> Result<()> {
         let made = made as u64;
         let begun = match self.begun {
             BegunSteps::Nothing => 0,
@@ -508,6 +547,16 @@ impl<R: UpdateRule, T: Float> Updater<R, T> {
 
     #[cold]
     fn refusal(&self, parameter: usize, weights: &Weights<'_, T>) -> crate::Error {
+        let updater = self;
+        in_library_by_rule!(<R, T> Updater::<R, T>::reason => (
+            updater: &Updater<R, T>,
+            parameter: usize,
+            weights: &Weights<'_, T>,
+        ) -> crate::Error)
+    }
+
+    /// Why weights are refused.
+    fn reason(&self, parameter: usize, weights: &Weights<'_, T>) -> crate::Error {
         match self.parameters.get(parameter) {
             None => OptimizerError::NoSuchParameter {
                 index: parameter,

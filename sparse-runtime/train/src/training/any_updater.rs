@@ -8,6 +8,7 @@ use crate::error::Result;
 use nnz_arrays::bytes::{self, PIECE};
 use nnz_arrays::parameter_memory::Table;
 use nnz_optim::{StateBlock, UpdateRule};
+use nnz_step::in_library_by_rule;
 use nnz_step::optimizer::{
     Precision, RecordSnapshot, ReductionSnapshot, Snapshot, StateOf, Updater,
 };
@@ -95,6 +96,32 @@ pub(super) trait AnyUpdater<T: Float> {
         file: &mut TensorsOf<'_>,
         offset: u64,
     ) -> Result<(), CheckpointError>;
+}
+
+/// An updater without the type of its rule, as [the library](nnz_step::in_library) has it.
+pub(super) fn erased<R: UpdateRule, T: Float>(
+    updater: &Updater<R, T>,
+) -> &(dyn AnyUpdater<T> + 'static) {
+    fn erase<R: UpdateRule, T: Float>(updater: &Updater<R, T>) -> &(dyn AnyUpdater<T> + 'static) {
+        updater
+    }
+    in_library_by_rule!(<R, T> erase::<R, T> => (
+        updater: &Updater<R, T>,
+    ) -> &(dyn AnyUpdater<T> + 'static))
+}
+
+/// [`erased`], to be changed.
+pub(super) fn erased_mut<R: UpdateRule, T: Float>(
+    updater: &mut Updater<R, T>,
+) -> &mut (dyn AnyUpdater<T> + 'static) {
+    fn erase<R: UpdateRule, T: Float>(
+        updater: &mut Updater<R, T>,
+    ) -> &mut (dyn AnyUpdater<T> + 'static) {
+        updater
+    }
+    in_library_by_rule!(<R, T> erase::<R, T> => (
+        updater: &mut Updater<R, T>,
+    ) -> &mut (dyn AnyUpdater<T> + 'static))
 }
 
 impl<R: UpdateRule, T: Float> AnyUpdater<T> for Updater<R, T> {

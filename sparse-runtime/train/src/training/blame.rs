@@ -3,9 +3,11 @@
 
 use super::TrainError;
 use crate::error::{Error, Result};
+use nnz_arrays::in_library;
 use nnz_data::{Batch, Batches, Position};
-use nnz_step::model::{InputView, Model};
+use nnz_step::model::{AnyModel, BatchSource, InputInfo, Model};
 use sparse_core::element::{Float, Stored};
+use sparse_core::storage::Storage;
 
 /// A number of a batch.
 #[derive(Clone, Copy)]
@@ -44,8 +46,7 @@ fn look<M: Model, B: Batches<M::Element>>(
 ) -> Result<Option<TrainError>> {
     batches.seek(position)?;
     let Some(batch) = batches.next_batch()? else { return Ok(None) };
-    let bound = model.bind(&batch)?;
-    let Some(found) = largest::<M>(&bound) else { return Ok(None) };
+    let Some(found) = largest(model.facts().inputs, &batch) else { return Ok(None) };
     let Found { input, row, column, value } = found;
     let sample = batch.row_id(row).unwrap_or(row as u64);
     let Position { epoch, batch } = position;
@@ -64,9 +65,16 @@ fn is_beyond<T: Float>(number: f64) -> bool {
 }
 
 /// The first number of a batch that is not finite, otherwise the largest.
-fn largest<M: Model>(batch: &M::Batch<'_>) -> Option<Found> {
+fn largest<T: Float>(inputs: &[InputInfo], batch: &dyn BatchSource<'_, T>) -> Option<Found> {
+    in_library!(<T> largest_of::<T> => (
+        inputs: &[InputInfo],
+        batch: &dyn BatchSource<'_, T>,
+    ) -> Option<Found>)
+}
+
+fn largest_of<T: Float>(inputs: &[InputInfo], batch: &dyn BatchSource<'_, T>) -> Option<Found> {
     let mut largest: Option<Found> = None;
-    for (index, info) in M::INPUTS.iter().enumerate() {
+    for (index, info) in inputs.iter().enumerate() {
         let mut see = |row, column, value: f64| {
             let is_larger = |known: &Found| {
                 let is_known_bad = !known.value.is_finite();
@@ -76,19 +84,21 @@ fn largest<M: Model>(batch: &M::Batch<'_>) -> Option<Found> {
                 largest = Some(Found { input: info.name, row, column, value });
             }
         };
-        match M::input(batch, index) {
-            Some(InputView::Csr(csr)) => {
-                for (row, entries) in csr.iter_rows().enumerate() {
+        match info.storage {
+            _ if info.element != T::TYPE => {}
+            Storage::Csr => {
+                for (row, entries) in batch.csr(index).ok()?.iter_rows().enumerate() {
                     entries.for_each(|(column, value)| see(row, column, value.as_f64()));
                 }
             }
-            Some(InputView::Dense(dense)) => {
+            Storage::Dense => {
+                let dense = batch.dense(index).ok()?;
                 let row_size = dense.shape().row_size().max(1);
                 for (at, value) in dense.values().iter().enumerate() {
                     see(at / row_size, at % row_size, value.as_f64());
                 }
             }
-            Some(InputView::Unit(_) | InputView::Ids(_) | InputView::RowSparse(_)) | None => {}
+            Storage::RowSparse => {}
         }
     }
     largest

@@ -7,7 +7,7 @@ use super::checkpoint::{self, Attachments, CheckpointError, Run};
 use super::{EpochReport, EpochTotals, ParameterReport, TrainError};
 use crate::error::Result;
 use nnz_data::Position;
-use nnz_step::model::Model;
+use nnz_step::model::AnyModel;
 use sparse_core::element::Float;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -281,7 +281,7 @@ pub(super) trait State {
     fn save_run(&self, run: &Run, path: &Path) -> Result<()>;
 }
 
-impl<M: Model> State for (&M, &dyn AnyUpdater<M::Element>) {
+impl<T: Float> State for (&dyn AnyModel<T>, &dyn AnyUpdater<T>) {
     fn n_steps(&self) -> u64 {
         self.1.clock()
     }
@@ -300,7 +300,7 @@ impl<M: Model> State for (&M, &dyn AnyUpdater<M::Element>) {
 
     fn save_model(&self, path: &Path, attachments: Attachments<'_>) -> Result<()> {
         if self.1.is_settled() {
-            checkpoint::save_with(self.0, path, attachments)
+            checkpoint::parameters::save_any_with(self.0, path, attachments)
         } else {
             Err(CheckpointError::Unsettled { path: path.to_owned() }.into())
         }
@@ -312,8 +312,8 @@ impl<M: Model> State for (&M, &dyn AnyUpdater<M::Element>) {
 }
 
 /// Refuses a model with a trained parameter that is not finite. O(values).
-pub(super) fn check_finite<M: Model>(model: &M) -> Result<()> {
-    for (parameter, info) in model.parameters().into_iter().zip(M::PARAMETERS) {
+pub(super) fn check_finite<T: Float>(model: &dyn AnyModel<T>) -> Result<()> {
+    for (parameter, info) in model.parameters().into_iter().zip(model.facts().parameters) {
         let bad = first_not_finite(parameter.values());
         if let (Some(at), Some(_)) = (bad, info.gradient) {
             return Err(TrainError::ParameterNotFinite {
@@ -333,8 +333,8 @@ fn first_not_finite<T: Float>(values: &[T]) -> Option<usize> {
 
 /// Reports on the parameters of a model; `n_rows_touched` of each, by position. The cost is that of
 /// [`Table::norms`](nnz_arrays::parameter_memory::Table::norms).
-pub(super) fn parameter_reports<M: Model>(
-    model: &M,
+pub(super) fn parameter_reports<T: Float>(
+    model: &dyn AnyModel<T>,
     n_rows_touched: &dyn Fn(usize) -> Option<u64>,
 ) -> Vec<ParameterReport> {
     let parameters = model.parameters().into_iter().enumerate();

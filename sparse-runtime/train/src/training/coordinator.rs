@@ -9,7 +9,7 @@ use super::progress::Reporter;
 use super::report::{EpochReport, FitReport};
 use super::trainer_config::TrainerConfig;
 use crate::error::Result;
-use nnz_data::Position;
+use nnz_data::{DataSource, Position};
 use nnz_step::model::Model;
 use std::ops::ControlFlow;
 
@@ -128,7 +128,7 @@ impl<M: Model, E: Evaluation<M::Element>> RunEvents<M> for Coordinator<'_, '_, E
         run: &mut dyn CoordinatedRun<M>,
         done: EpochOutcome,
     ) -> Result<ControlFlow<()>> {
-        let rows_at_a_time = self.config.rows_at_a_time::<M, E::Source>(run.model());
+        let rows_at_a_time = self.config.rows_at_a_time(&*run.model(), E::Source::IN_SEQUENCE);
         let metrics = &self.config.metrics;
         let evaluation = self.evaluation.evaluate(run.model(), metrics, rows_at_a_time)?;
         let epochs = self.config.epochs;

@@ -49,8 +49,10 @@ impl Watch {
             Some(score) => score.metric(name),
             None => report.metric(name),
         };
-        let known = || report.metrics.iter().map(|(name, _)| &name[..]);
-        value.ok_or_else(|| TrainError::unknown_metric(name, known()))
+        value.ok_or_else(|| {
+            let known: Vec<_> = report.metrics.iter().map(|(name, _)| &name[..]).collect();
+            TrainError::unknown_metric(name, &known)
+        })
     }
 
     /// With a name, the key that distinguishes the state of a callback on this value from others.

@@ -290,8 +290,8 @@ sparse_core::debug_of_errors!(TrainError);
 
 impl TrainError {
     /// The error of watching a metric that is none of these.
-    pub(super) fn unknown_metric<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Self {
-        let known: Vec<_> = known.map(|name| format!("`{name}`")).collect();
+    pub(super) fn unknown_metric(name: &str, known: &[&str]) -> Self {
+        let known: Vec<_> = known.iter().map(|name| format!("`{name}`")).collect();
         TrainError::UnknownMetric { name: name.to_owned(), known: known.join(", ") }
     }
 }

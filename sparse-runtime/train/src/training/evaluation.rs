@@ -1,7 +1,7 @@
 //! Evaluation of a model during training.
 
 use super::report::ScoreReport;
-use super::score::score_on;
+use super::score::{check_source, score_on};
 use crate::error::Result;
 use crate::metric::Metric;
 use nnz_data::{DataSource, Dataset};
@@ -43,9 +43,22 @@ pub trait Evaluation<T: Float> {
         rows_at_a_time: usize,
     ) -> Result<Option<ScoreReport>> {
         let Some(data) = self.source() else { return Ok(None) };
-        let _entered = tracing::info_span!("evaluation").entered();
+        let _entered = entered_span();
         score_on("the evaluation data", model, data, metrics, rows_at_a_time).map(Some)
     }
+}
+
+fn entered_span() -> tracing::span::EnteredSpan {
+    tracing::info_span!("evaluation").entered()
+}
+
+/// Refuses data of an evaluation that does not fit the declarations of a model.
+pub(super) fn check_evaluation<M: Model, E: Evaluation<M::Element>>(
+    evaluation: &E,
+    model: &mut M,
+    metrics: &[Box<dyn Metric>],
+) -> Result<()> {
+    evaluation.source().map_or(Ok(()), |data| check_source(model, data, metrics))
 }
 
 /// A model that is evaluated on an `E`: any model, where `E` is an [`Evaluation`] of its element

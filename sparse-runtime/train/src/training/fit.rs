@@ -1,8 +1,9 @@
 //! Fitting, resuming, scoring and predicting by a trainer.
 
+use super::any_updater::erased_mut;
 use super::checkpoint::Run;
 use super::checkpoint::run::{compare_settings, load_run_if};
-use super::epochs::{RunScope, StepsBy};
+use super::epochs::{EpochsOf, RunScope};
 use super::evaluation::EvaluatedOn;
 use super::measure::Measure;
 use super::report::{EpochReport, FitReport, ScoreReport};
@@ -12,7 +13,7 @@ use crate::error::Result;
 use nnz_arrays::formats::Dense;
 use nnz_data::{DataSource, Position};
 use nnz_optim::UpdateRule;
-use nnz_step::model::Model;
+use nnz_step::model::{Model, ModelFacts};
 use nnz_step::optimizer::Updater;
 use std::ops::Range;
 use std::path::Path;
@@ -113,12 +114,12 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         let mut updater = self.updater(model)?;
         let settings = self.config.settings(data, None)?;
         let metrics = &self.config.metrics;
-        let mut run = load_run_if(model, &mut updater, path, &|run| {
+        let mut run = load_run_if(model, erased_mut(&mut updater), path, &|run| {
             compare_settings(path, &run.settings, &settings)?;
             if run.position.batch > 0 {
                 compare_settings(path, &run.settings, &[self.config.metrics_setting()])?;
             }
-            Measure::new::<M>(metrics)?.restore(&run.metrics)
+            Measure::new(&ModelFacts::of::<M>(), metrics)?.restore(&run.metrics)
         })?;
         run.settings = settings;
         self.config.begin(0);
@@ -169,9 +170,9 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         M: Model + EvaluatedOn<E>,
         S: DataSource<M::Element>,
     {
-        let mut steps = StepsBy::new(&self.rule, updater);
         let evaluation = M::evaluation(&self.evaluation);
-        self.config.go_on(evaluation, model, &mut steps, data, run, end, scope)
+        let mut epochs = EpochsOf::new(&self.rule, updater, model, data, evaluation);
+        self.config.run(&mut epochs, run, end, scope)
     }
 
     /// The mean loss and the metrics of a model over some data.
@@ -184,7 +185,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         M: Model,
         S: DataSource<M::Element>,
     {
-        let rows_at_a_time = self.config.rows_at_a_time::<M, S>(model);
+        let rows_at_a_time = self.config.rows_at_a_time(&*model, S::IN_SEQUENCE);
         score(model, data, &self.config.metrics, rows_at_a_time)
     }
 
@@ -198,7 +199,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         M: Model,
         S: DataSource<M::Element>,
     {
-        let rows_at_a_time = self.config.rows_at_a_time::<M, S>(model);
+        let rows_at_a_time = self.config.rows_at_a_time(&*model, S::IN_SEQUENCE);
         predict(model, data, rows_at_a_time)
     }
 }

@@ -130,7 +130,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         let mut run = Run::new(self, model, data, hogwild)?;
         let Trainer { evaluation, config, .. } = self;
         let evaluation = M::evaluation(evaluation);
-        config.check_before_steps(evaluation, model)?;
+        config.check_run(evaluation, model)?;
         config.coordinate(evaluation, R::NAME, Default::default(), |coordinator| {
             run.epochs(model, data, coordinator)
         })

@@ -4,9 +4,10 @@ use super::TrainError;
 use crate::error::Result;
 use crate::metric::{Accumulator, LabelsView, Metric, NoValue, Predicted, Widened};
 use nnz_arrays::formats::{Dense, DenseView, Ids, IdsView};
+use nnz_arrays::in_library;
 use nnz_arrays::with_ids;
 use nnz_data::{Batch, WEIGHT};
-use nnz_step::model::{InputInfo, InputRole, Model, Scores};
+use nnz_step::model::{AnyModel, InputInfo, InputRole, ModelFacts, Scores};
 use sparse_core::element::Float;
 use std::borrow::Cow;
 
@@ -38,27 +39,28 @@ enum OwnedLabels<T: Float> {
 
 impl Measure {
     /// Metrics for a model; an empty list fits any model.
-    pub(super) fn new<M: Model>(metrics: &[Box<dyn Metric>]) -> Result<Self> {
-        let label = label_of::<M>();
+    pub(super) fn new(model: &ModelFacts, metrics: &[Box<dyn Metric>]) -> Result<Self> {
+        let label = label_of(model.inputs);
         if let (None, Some(metric)) = (label, metrics.first()) {
-            return Err(TrainError::NoLabel { model: M::NAME, metric: metric.name() }.into());
+            return Err(TrainError::NoLabel { model: model.name, metric: metric.name() }.into());
         }
         Ok(Measure {
             names: metrics.iter().map(|metric| metric.name()).collect(),
             accumulators: metrics.iter().map(|metric| metric.start()).collect(),
-            ..Measure::for_label::<M>(label)
+            ..Measure::for_label(model, label)
         })
     }
 
     /// Metrics that have been started, for a model with a label.
-    pub(super) fn of_accumulators<M: Model>(
+    pub(super) fn of_accumulators(
+        model: &ModelFacts,
         accumulators: Vec<Box<dyn Accumulator>>,
     ) -> Result<Self> {
-        let label = label_of::<M>();
+        let label = label_of(model.inputs);
         if label.is_none() && !accumulators.is_empty() {
-            return Err(TrainError::NoLabel { model: M::NAME, metric: "of accumulators" }.into());
+            return Err(TrainError::NoLabel { model: model.name, metric: "of accumulators" }.into());
         }
-        Ok(Measure { accumulators, ..Measure::for_label::<M>(label) })
+        Ok(Measure { accumulators, ..Measure::for_label(model, label) })
     }
 
     /// The accumulators, with what they have seen.
@@ -67,12 +69,12 @@ impl Measure {
     }
 
     /// No metrics yet.
-    fn for_label<M: Model>(label: Option<(usize, bool)>) -> Self {
+    fn for_label(model: &ModelFacts, label: Option<(usize, bool)>) -> Self {
         Measure {
             names: Vec::new(),
             accumulators: Vec::new(),
             label: label.unwrap_or_default(),
-            weight: M::INPUTS.iter().position(is_weight),
+            weight: model.inputs.iter().position(is_weight),
             widened: Widened::default(),
         }
     }
@@ -85,14 +87,28 @@ impl Measure {
 
     /// Adds a batch whose outputs the model has just computed.
     #[inline]
-    pub(super) fn update<'b, M: Model, B: Batch<'b, M::Element>>(
+    pub(super) fn update<T: Float>(
         &mut self,
-        model: &M,
-        batch: &B,
+        model: &dyn AnyModel<T>,
+        batch: &dyn Batch<'_, T>,
     ) -> Result<()> {
-        if self.is_empty() {
-            return Ok(());
-        }
+        if self.is_empty() { Ok(()) } else { self.add(model, batch) }
+    }
+
+    fn add<T: Float>(&mut self, model: &dyn AnyModel<T>, batch: &dyn Batch<'_, T>) -> Result<()> {
+        let measure = self;
+        in_library!(<T> Measure::add_batch::<T> => (
+            measure: &mut Measure,
+            model: &dyn AnyModel<T>,
+            batch: &dyn Batch<'_, T>,
+        ) -> Result<()>)
+    }
+
+    fn add_batch<T: Float>(
+        &mut self,
+        model: &dyn AnyModel<T>,
+        batch: &dyn Batch<'_, T>,
+    ) -> Result<()> {
         let n_rows = batch.n_rows() - batch.n_padding().min(batch.n_rows());
         let predicted = predicted(model, batch.n_rows(), n_rows)?;
         let labels = self.labels(batch, n_rows)?;
@@ -102,9 +118,9 @@ impl Measure {
 
     /// Labels and weights of a batch, to be kept until its outputs are there. `None` without
     /// metrics.
-    pub(super) fn copy_labels<'b, T: Float, B: Batch<'b, T>>(
+    pub(super) fn copy_labels<T: Float>(
         &self,
-        batch: &B,
+        batch: &dyn Batch<'_, T>,
     ) -> Result<Option<BatchLabels<T>>> {
         if self.is_empty() {
             return Ok(None);
@@ -121,10 +137,10 @@ impl Measure {
     }
 
     /// Adds a batch by its labels; the model has its outputs.
-    pub(super) fn update_from_labels<M: Model>(
+    pub(super) fn update_from_labels<T: Float>(
         &mut self,
-        model: &M,
-        batch: &BatchLabels<M::Element>,
+        model: &dyn AnyModel<T>,
+        batch: &BatchLabels<T>,
     ) -> Result<()> {
         let (labels, n_rows) = match &batch.labels {
             OwnedLabels::Real(labels) => (LabelsView::Real(labels.view()), labels.shape().n_rows()),
@@ -135,9 +151,9 @@ impl Measure {
         self.widened.update(predicted, labels, weights, &mut self.accumulators)
     }
 
-    fn labels<'b, T: Float, B: Batch<'b, T>>(
+    fn labels<'b, T: Float>(
         &self,
-        batch: &B,
+        batch: &dyn Batch<'b, T>,
         n_rows: usize,
     ) -> Result<LabelsView<'b, T>> {
         let (position, is_real) = self.label;
@@ -148,9 +164,9 @@ impl Measure {
         })
     }
 
-    fn weights<'b, T: Float, B: Batch<'b, T>>(
+    fn weights<'b, T: Float>(
         &self,
-        batch: &B,
+        batch: &dyn Batch<'b, T>,
         n_rows: usize,
     ) -> Result<Option<DenseView<'b, T>>> {
         match self.weight {
@@ -221,9 +237,9 @@ fn is_weight(input: &InputInfo) -> bool {
 }
 
 /// The position of the first label that is not a weight, and whether it holds numbers.
-fn label_of<M: Model>() -> Option<(usize, bool)> {
-    let position = M::INPUTS.iter().position(|input| is_label(input) && !is_weight(input))?;
-    Some((position, M::INPUTS[position].element.is_float()))
+fn label_of(inputs: &[InputInfo]) -> Option<(usize, bool)> {
+    let position = inputs.iter().position(|input| is_label(input) && !is_weight(input))?;
+    Some((position, inputs[position].element.is_float()))
 }
 
 /// A metric by its name, and its value.
@@ -231,11 +247,11 @@ pub(super) type Measured = (Cow<'static, str>, f64);
 
 /// The input of metrics for the first `n_real` samples of a batch of `n_rows`: the first output of
 /// a model that has just computed it, or the scores of which it is a link.
-fn predicted<M: Model>(
-    model: &M,
+fn predicted<T: Float>(
+    model: &dyn AnyModel<T>,
     n_rows: usize,
     n_real: usize,
-) -> Result<Predicted<'_, M::Element>> {
+) -> Result<Predicted<'_, T>> {
     let outputs = first_output(model, n_rows, "metrics")?;
     Ok(match model.linked_scores() {
         Some(Scores { link, values }) if values.shape() == outputs.shape() => {
@@ -247,21 +263,21 @@ fn predicted<M: Model>(
 
 /// The first output of a model that has just computed its outputs for a batch, if it is dense and
 /// has a row for each sample of the batch.
-pub(super) fn first_output<'m, M: Model>(
-    model: &'m M,
+pub(super) fn first_output<'m, T: Float>(
+    model: &'m dyn AnyModel<T>,
     n_rows: usize,
     purpose: &'static str,
-) -> Result<DenseView<'m, M::Element>> {
+) -> Result<DenseView<'m, T>> {
     let problem = match model.dense_output(0) {
         Some(output) if output.shape().rank() > 0 && output.shape().n_rows() == n_rows => {
             return Ok(output);
         }
         Some(output) => format!("has shape {} for {n_rows} rows", output.shape()),
-        None => match M::OUTPUTS.first() {
+        None => match model.facts().outputs.first() {
             Some(output) if !output.element.is_float() => format!("`{}` holds ids", output.name),
             Some(output) => format!("`{}` is {}", output.name, output.storage),
             None => "there is none".to_owned(),
         },
     };
-    Err(TrainError::Output { model: M::NAME, purpose, problem }.into())
+    Err(TrainError::Output { model: model.facts().name, purpose, problem }.into())
 }

@@ -3,6 +3,7 @@
 //! [`Trainer`] is the entry point. Its parts are public too, for your own loops: [`fit_epoch`],
 //! [`score()`], [`predict`]. [`checkpoint`] saves and loads.
 
+mod any_batches;
 mod any_updater;
 mod batch_hook;
 mod batch_loop;

@@ -1,11 +1,14 @@
 //! The loss of a padded batch over the samples that are not copies.
 
+use super::any_updater::{AnyUpdater, erased};
 use super::settled_copy::SettledCopy;
 use crate::error::Result;
+use nnz_arrays::in_library;
 use nnz_data::{Batch, Part};
 use nnz_optim::UpdateRule;
-use nnz_step::model::{Extent, Model};
+use nnz_step::model::{AnyModel, BatchSource, Extent, InputInfo, Model};
 use nnz_step::optimizer::Updater;
+use sparse_core::element::Float;
 
 /// The mean loss over the samples of a batch that repeat no earlier ones, at the present
 /// parameters. The epoch counts it in place of the loss of the step, which is the mean over the
@@ -31,23 +34,45 @@ where
     B: Batch<'b, M::Element>,
 {
     let n_real = batch.n_rows() - batch.n_padding().min(batch.n_rows());
-    if batch.n_padding() == 0 || n_real == 0 || has_fixed_batches::<M>() {
+    if batch.n_padding() == 0 || n_real == 0 || has_fixed_batches(M::INPUTS) {
         return Ok(None);
     }
     if !M::TAKES_BATCHES
-        && let Some(mut copy) = SettledCopy::of(model)?
+        && let Some(loss) = loss_of_copy::<M::Element>(model, erased(updater), batch, n_real)?
     {
-        let bound = model.bind(&Part::new(batch, 0..n_real))?;
-        model.check_batch(&bound, true)?;
-        return Ok(copy.with_rows_of(model, updater, &bound)?.loss(&bound).map(Some)?);
+        return Ok(Some(loss));
     }
     updater.flush_model(model)?;
-    let bound = model.bind(&Part::new(batch, 0..n_real))?;
-    Ok(model.loss(&bound).map(Some)?)
+    AnyModel::loss(model, &Part::new(batch, 0..n_real)).map(Some).map_err(Into::into)
+}
+
+/// The loss of the first samples of a batch on a copy of a model; `None` without memory for it.
+fn loss_of_copy<T: Float>(
+    model: &dyn AnyModel<T>,
+    updater: &dyn AnyUpdater<T>,
+    batch: &dyn BatchSource<'_, T>,
+    n_real: usize,
+) -> Result<Option<f64>> {
+    fn loss<T: Float>(
+        model: &dyn AnyModel<T>,
+        updater: &dyn AnyUpdater<T>,
+        batch: &dyn BatchSource<'_, T>,
+        n_real: usize,
+    ) -> Result<Option<f64>> {
+        let Some(mut copy) = SettledCopy::of(model)? else { return Ok(None) };
+        let part = Part::new(batch, 0..n_real);
+        model.check_batch(&part, true)?;
+        Ok(Some(copy.with_rows_of(model, updater, &part)?.loss(&part)?))
+    }
+    in_library!(<T> loss::<T> => (
+        model: &dyn AnyModel<T>,
+        updater: &dyn AnyUpdater<T>,
+        batch: &dyn BatchSource<'_, T>,
+        n_real: usize,
+    ) -> Result<Option<f64>>)
 }
 
 /// Whether the source fixes the number of samples of a batch.
-pub(super) fn has_fixed_batches<M: Model>() -> bool {
-    let mut inputs = M::INPUTS.iter();
-    inputs.any(|input| matches!(input.shape.first(), Some(Extent::Constant(_))))
+pub(super) fn has_fixed_batches(inputs: &[InputInfo]) -> bool {
+    inputs.iter().any(|input| matches!(input.shape.first(), Some(Extent::Constant(_))))
 }

@@ -4,10 +4,11 @@ use super::any_updater::AnyUpdater;
 use super::padding::has_fixed_batches;
 use super::settled_copy::{SettledCopy, bytes_of};
 use crate::error::Result;
+use nnz_arrays::in_library;
 use nnz_data::Part;
-use nnz_step::model::{BatchSource, Model};
+use nnz_step::model::{AnyModel, BatchSource, ModelFacts};
 use nnz_step::optimizer::{Precision, clip};
-use sparse_core::element::Stored;
+use sparse_core::element::Float;
 use std::ops::Range;
 
 /// The most samples of a batch that are checked: the first ones.
@@ -57,15 +58,16 @@ impl<'w> Checks<'w> {
     /// `corrects`: the rule [corrects](nnz_optim::UpdateRule::CORRECTS) gradients,
     /// and nothing is checked. `max_norm` is that of gradients together. `warned` says of each
     /// parameter whether there was a warning before.
-    pub(super) fn new<M: Model>(
+    pub(super) fn new(
+        model: &ModelFacts,
         corrects: bool,
         max_norm: Option<f64>,
         warned: &'w mut Vec<bool>,
     ) -> Self {
-        warned.resize(M::PARAMETERS.len(), false);
+        warned.resize(model.parameters.len(), false);
         Checks {
             // The copy of a model that computes elsewhere would be there as well.
-            is_possible: !corrects && !M::TAKES_BATCHES,
+            is_possible: !corrects && !model.takes_batches,
             is_due: false,
             n_batches: None,
             n_steps: 0,
@@ -113,16 +115,33 @@ impl<'w> Checks<'w> {
 
     /// Checks the next batch; `by_rows` where each of its samples is a step. Faults of the batch
     /// are left to the step itself.
-    pub(super) fn check<'b, M: Model, B: BatchSource<'b, M::Element>>(
+    pub(super) fn check<T: Float>(
         &mut self,
-        model: &M,
-        updater: &dyn AnyUpdater<M::Element>,
-        batch: &B,
+        model: &dyn AnyModel<T>,
+        updater: &dyn AnyUpdater<T>,
+        batch: &dyn BatchSource<'_, T>,
+        by_rows: bool,
+    ) {
+        let checks = self;
+        in_library!(<T> Checks::check_batch::<T> => (
+            checks: &mut Checks<'_>,
+            model: &dyn AnyModel<T>,
+            updater: &dyn AnyUpdater<T>,
+            batch: &dyn BatchSource<'_, T>,
+            by_rows: bool,
+        ) -> ());
+    }
+
+    fn check_batch<T: Float>(
+        &mut self,
+        model: &dyn AnyModel<T>,
+        updater: &dyn AnyUpdater<T>,
+        batch: &dyn BatchSource<'_, T>,
         by_rows: bool,
     ) {
         let Ok(found) = self.look(model, updater, batch, by_rows) else { return };
-        let element = <M::Element as Stored>::TYPE.name();
-        let parameters = found.iter().zip(M::PARAMETERS).zip(&mut *self.warned);
+        let element = T::TYPE.name();
+        let parameters = found.iter().zip(model.facts().parameters).zip(&mut *self.warned);
         for ((found, info), warned) in parameters.filter(|(_, warned)| !**warned) {
             if let Some(text) = found.warning(info.name, element) {
                 tracing::warn!("{text}");
@@ -133,24 +152,29 @@ impl<'w> Checks<'w> {
     }
 
     /// The effect of the next step on the rows of each parameter.
-    fn look<'b, M: Model, B: BatchSource<'b, M::Element>>(
+    fn look<T: Float>(
         &self,
-        model: &M,
-        updater: &dyn AnyUpdater<M::Element>,
-        batch: &B,
+        model: &dyn AnyModel<T>,
+        updater: &dyn AnyUpdater<T>,
+        batch: &dyn BatchSource<'_, T>,
         by_rows: bool,
     ) -> Result<Vec<Precision>> {
-        let mut found = vec![Precision::default(); M::PARAMETERS.len()];
+        let inputs = model.facts().inputs;
+        let mut found = vec![Precision::default(); model.facts().parameters.len()];
         let Some(mut copy) = SettledCopy::of(model)? else { return Ok(found) };
         let mut add = |samples: Option<Range<usize>>| -> Result<()> {
-            let bound = match samples {
-                Some(samples) => model.bind(&Part::new(batch, samples))?,
-                None => model.bind(batch)?,
+            let samples = samples.unwrap_or(0..batch.n_rows());
+            let part;
+            let batch: &dyn BatchSource<'_, T> = if samples.len() == batch.n_rows() {
+                batch
+            } else {
+                part = Part::new(batch, samples);
+                &part
             };
-            let copy = copy.with_rows_of(model, updater, &bound)?;
-            copy.loss_and_grads(&bound)?;
+            let copy = copy.with_rows_of(model, updater, batch)?;
+            copy.loss_and_grads(batch)?;
             if let Some(max_norm) = self.max_norm {
-                clip::gradients(copy, max_norm)?;
+                clip::gradients_of(copy, max_norm)?;
             }
             for (index, found) in found.iter_mut().enumerate() {
                 *found += precision(copy, model, updater, index, self.n_steps);
@@ -163,7 +187,7 @@ impl<'w> Checks<'w> {
         if by_rows {
             let samples = 0..n_samples.min(STEPS);
             samples.into_iter().try_for_each(|sample| add(Some(sample..sample + 1)))?;
-        } else if n_samples <= most || has_fixed_batches::<M>() {
+        } else if n_samples <= most || has_fixed_batches(inputs) {
             add(None)?;
         } else {
             add(Some(0..most))?;
@@ -174,10 +198,10 @@ impl<'w> Checks<'w> {
 
 /// Counts the table rows of a parameter that have a gradient in `copy`, by the effect of the next
 /// step of `model`.
-fn precision<M: Model>(
-    copy: &mut M,
-    model: &M,
-    updater: &dyn AnyUpdater<M::Element>,
+fn precision<T: Float>(
+    copy: &mut dyn AnyModel<T>,
+    model: &dyn AnyModel<T>,
+    updater: &dyn AnyUpdater<T>,
     index: usize,
     n_steps: u64,
 ) -> Precision {
@@ -213,7 +237,7 @@ mod tests {
     #[test]
     fn n13_the_middle_batch_of_an_epoch_is_checked_and_few_of_a_stream() {
         let mut warned = Vec::new();
-        let mut checks = Checks::new::<Linear<f32>>(false, None, &mut warned);
+        let mut checks = Checks::new(&ModelFacts::of::<Linear<f32>>(), false, None, &mut warned);
         checks.start_epoch(0, None, 1000);
         assert_eq!(checked(&checks, 20), [0, 1, 4, 16]);
         checks.end_epoch(1000);
@@ -228,7 +252,7 @@ mod tests {
     #[test]
     fn n13_short_epochs_are_seldom_checked_and_those_without_a_use_never() {
         let mut warned = Vec::new();
-        let mut checks = Checks::new::<Linear<f32>>(false, None, &mut warned);
+        let mut checks = Checks::new(&ModelFacts::of::<Linear<f32>>(), false, None, &mut warned);
         let mut is_checked = |epoch, n_batches| {
             checks.start_epoch(epoch, Some(n_batches), 1000);
             !checked(&checks, n_batches).is_empty()
@@ -240,7 +264,7 @@ mod tests {
         for (corrects, has_warned) in [(true, false), (false, true)] {
             let mut none = Vec::new();
             let warned = if has_warned { &mut warned } else { &mut none };
-            let mut checks = Checks::new::<Linear<f32>>(corrects, None, warned);
+            let mut checks = Checks::new(&ModelFacts::of::<Linear<f32>>(), corrects, None, warned);
             checks.start_epoch(0, Some(1000), 1000);
             assert!(checked(&checks, 1000).is_empty());
         }

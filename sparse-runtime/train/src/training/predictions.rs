@@ -1,12 +1,15 @@
 //! The outputs of a model as text.
 
 use super::TrainError;
+use super::any_batches::AnyBatches;
 use super::evaluation_batches::{EvaluationSink, evaluate};
 use super::score::{labels_to_predict, whole};
 use crate::error::Result;
-use nnz_data::{Batch, Batches, DataSource};
+use nnz_arrays::in_library;
+use nnz_data::{Batch, DataSource};
 use nnz_device::atomic_write::replace_file;
-use nnz_step::model::Model;
+use nnz_step::model::{AnyModel, Model};
+use sparse_core::element::Float;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -157,9 +160,29 @@ where
     S: DataSource<M::Element>,
 {
     let mut batches = data.batches(M::INPUTS, &whole(batch_size, labels_to_predict::<M, S>()))?;
-    batches.start_epoch(0)?;
+    write_each(model, (&mut batches, S::IN_SEQUENCE), writer)
+}
+
+fn write_each<T: Float>(
+    model: &mut dyn AnyModel<T>,
+    batches: (&mut dyn AnyBatches<T>, bool),
+    writer: &mut dyn Write,
+) -> Result<io::Result<()>> {
+    in_library!(<T> write_batches::<T> => (
+        model: &mut dyn AnyModel<T>,
+        batches: (&mut dyn AnyBatches<T>, bool),
+        writer: &mut dyn Write,
+    ) -> Result<io::Result<()>>)
+}
+
+fn write_batches<T: Float>(
+    model: &mut dyn AnyModel<T>,
+    batches: (&mut dyn AnyBatches<T>, bool),
+    writer: &mut dyn Write,
+) -> Result<io::Result<()>> {
+    batches.0.start_epoch(0)?;
     let mut written = Written { writer, text: String::new(), failed: None };
-    let evaluated = evaluate::<M, S, _>(model, &mut batches, false, &mut written);
+    let evaluated = evaluate(model, batches, false, &mut written);
     if let Some(failed) = written.failed {
         return Ok(Err(failed));
     }
@@ -175,31 +198,30 @@ struct Written<'w> {
     failed: Option<io::Error>,
 }
 
-impl<M: Model> EvaluationSink<M> for Written<'_> {
+impl<T: Float> EvaluationSink<T> for Written<'_> {
     /// The samples of a batch, and how many of them are padding.
     type PendingBatch = [usize; 2];
 
-    fn receive_batch<'b, B: Batch<'b, M::Element>>(&mut self, batch: &B) -> Result<[usize; 2]> {
+    fn receive_batch(&mut self, batch: &dyn Batch<'_, T>) -> Result<[usize; 2]> {
         Ok([batch.n_rows(), batch.n_padding()])
     }
 
     fn receive_outputs(
         &mut self,
-        model: &M,
+        model: &dyn AnyModel<T>,
         [n_rows, n_padding]: [usize; 2],
         _: f64,
     ) -> Result<()> {
         let text = &mut self.text;
-        let outputs: Vec<_> = (0..M::OUTPUTS.len())
+        let outputs: Vec<_> = (0..model.facts().outputs.len())
             .filter_map(|index| model.dense_output(index))
             .filter(|output| output.shape().rank() > 0 && output.shape().n_rows() == n_rows)
             .map(|output| (output.shape().row_size(), output.values()))
             .collect();
         if outputs.is_empty() {
             let problem = "none is dense and has a row for each row of a batch".to_owned();
-            return Err(
-                TrainError::Output { model: M::NAME, purpose: "predictions", problem }.into()
-            );
+            let model = model.facts().name;
+            return Err(TrainError::Output { model, purpose: "predictions", problem }.into());
         }
         text.clear();
         for row in 0..n_rows - n_padding.min(n_rows) {

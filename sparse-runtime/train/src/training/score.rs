@@ -1,6 +1,7 @@
 //! Scores and predictions of a model, without learning.
 
 use super::TrainError;
+use super::any_batches::AnyBatches;
 use super::epoch_totals::EpochTotals;
 use super::evaluation_batches::{EvaluationSink, evaluate};
 use super::measure::{BatchLabels, Measure, first_output};
@@ -8,8 +9,10 @@ use super::report::ScoreReport;
 use crate::error::Result;
 use crate::metric::{Accumulator, Metric};
 use nnz_arrays::formats::{Dense, Shape};
-use nnz_data::{Batch, BatchOptions, Batches, DataSource, Labels, LastBatch, Order};
-use nnz_step::model::{Extent, InputInfo, Model, ModelError};
+use nnz_arrays::in_library;
+use nnz_data::{Batch, BatchOptions, DataSource, Labels, LastBatch, Order};
+use nnz_step::model::{AnyModel, Dims, Extent, InputInfo, Model, ModelError, ModelFacts};
+use sparse_core::element::Float;
 
 /// The number of samples evaluated at a time, unless more are requested: enough to keep kernels
 /// busy, few enough to stay in cache.
@@ -91,7 +94,8 @@ where
     M: Model,
     S: DataSource<M::Element>,
 {
-    let measure = Measure::of_accumulators::<M>(std::mem::take(accumulators))?;
+    let facts = ModelFacts::of::<M>();
+    let measure = Measure::of_accumulators(&facts, std::mem::take(accumulators))?;
     let scored = scored("the data", model, data, measure, batch_size)?;
     *accumulators = scored.measure.into_accumulators();
     let (loss, n_rows) = (scored.totals.mean_loss(), scored.totals.n_rows);
@@ -110,7 +114,7 @@ where
     M: Model,
     S: DataSource<M::Element>,
 {
-    let measure = Measure::new::<M>(metrics)?;
+    let measure = Measure::new(&ModelFacts::of::<M>(), metrics)?;
     let Scored { mut measure, totals, .. } = scored(name, model, data, measure, batch_size)?;
     let metrics = measure.take(name)?;
     Ok(ScoreReport { loss: totals.mean_loss(), metrics, n_rows: totals.n_rows })
@@ -129,9 +133,33 @@ where
     S: DataSource<M::Element>,
 {
     let mut batches = data.batches(M::INPUTS, &whole(batch_size, Labels::Required))?;
-    batches.start_epoch(0)?;
+    score_batches(name, model, (&mut batches, S::IN_SEQUENCE), measure)
+}
+
+/// [`scored`], compiled once for elements of a type.
+fn score_batches<T: Float>(
+    name: &'static str,
+    model: &mut dyn AnyModel<T>,
+    batches: (&mut dyn AnyBatches<T>, bool),
+    measure: Measure,
+) -> Result<Scored> {
+    in_library!(<T> score_each::<T> => (
+        name: &'static str,
+        model: &mut dyn AnyModel<T>,
+        batches: (&mut dyn AnyBatches<T>, bool),
+        measure: Measure,
+    ) -> Result<Scored>)
+}
+
+fn score_each<T: Float>(
+    name: &'static str,
+    model: &mut dyn AnyModel<T>,
+    batches: (&mut dyn AnyBatches<T>, bool),
+    measure: Measure,
+) -> Result<Scored> {
+    batches.0.start_epoch(0)?;
     let mut scored = Scored { name, measure, totals: EpochTotals::default() };
-    evaluate::<M, S, _>(model, &mut batches, true, &mut scored)?;
+    evaluate(model, batches, true, &mut scored)?;
     if scored.totals.n_rows == 0 {
         return Err(TrainError::NoRows.into());
     }
@@ -140,17 +168,21 @@ where
 
 /// The number of samples of each batch of a model, if the model fixes it: by a number, or by a
 /// dimension that a parameter or a state has too.
-pub(super) fn fixed_batch<M: Model>(model: &M) -> Option<usize> {
-    fixing_input(model).map(|(_, _, n_rows)| n_rows)
+pub(super) fn fixed_batch<T: Float>(model: &dyn AnyModel<T>) -> Option<usize> {
+    let facts = model.facts();
+    fixing_input(facts.inputs, model.dims()).map(|(_, _, n_rows)| n_rows)
 }
 
 /// The input that fixes the samples of a batch, the dimension by which it does, and their number.
-fn fixing_input<M: Model>(model: &M) -> Option<(&'static str, Option<&'static str>, usize)> {
+fn fixing_input(
+    inputs: &'static [InputInfo],
+    dims: &Dims,
+) -> Option<(&'static str, Option<&'static str>, usize)> {
     let fixed = |info: &InputInfo| match info.shape.first()? {
         Extent::Constant(n_rows) => Some((info.name, None, *n_rows)),
-        Extent::Named(dim) => model.dims().get(dim).map(|n_rows| (info.name, Some(*dim), n_rows)),
+        Extent::Named(dim) => dims.get(dim).map(|n_rows| (info.name, Some(*dim), n_rows)),
     };
-    M::INPUTS.iter().find_map(fixed)
+    inputs.iter().find_map(fixed)
 }
 
 /// Refuses, before the first step, batches of another size than the model fixes, and data whose
@@ -159,12 +191,14 @@ fn fixing_input<M: Model>(model: &M) -> Option<(&'static str, Option<&'static st
 /// # Errors
 ///
 /// [`ModelError::BatchSize`]. For data of unknown length the refusal comes with such a batch.
-pub(super) fn check_batch_size<M: Model>(
-    model: &M,
+pub(super) fn check_batch_size<T: Float>(
+    model: &dyn AnyModel<T>,
     n_rows: Option<usize>,
     options: &BatchOptions,
 ) -> Result<()> {
-    let (Some((input, dim, expected)), Some(n_rows)) = (fixing_input(model), n_rows) else {
+    let facts = model.facts();
+    let fixing = fixing_input(facts.inputs, model.dims());
+    let (Some((input, dim, expected)), Some(n_rows)) = (fixing, n_rows) else {
         return Ok(());
     };
     let is_short = options.last_batch == LastBatch::Short;
@@ -172,7 +206,7 @@ pub(super) fn check_batch_size<M: Model>(
     let last = if is_short { n_rows.checked_rem(first).unwrap_or(0) } else { 0 };
     let mut sizes = [first, last].into_iter().filter(|size| *size > 0);
     match sizes.find(|size| *size != expected) {
-        Some(found) => Err(ModelError::batch_size(M::NAME, input, dim, found, expected).into()),
+        Some(found) => Err(ModelError::batch_size(facts.name, input, dim, found, expected).into()),
         None => Ok(()),
     }
 }
@@ -188,7 +222,7 @@ where
     M: Model,
     S: DataSource<M::Element>,
 {
-    let n_rows = fixed_batch(model).unwrap_or(1);
+    let n_rows = fixed_batch(&*model).unwrap_or(1);
     if score_first(model, data, &whole(n_rows, Labels::Required), metrics)? {
         Ok(())
     } else {
@@ -214,12 +248,31 @@ where
 {
     let options = BatchOptions { order: Order::Sequential, ..*options };
     let mut batches = data.batches(M::INPUTS, &options)?;
-    batches.start_epoch(0)?;
-    let Some(batch) = batches.next_batch()? else { return Ok(false) };
-    let bound = model.bind(&batch)?;
-    model.loss(&bound)?;
-    Measure::new::<M>(metrics)?.update(model, &batch)?;
-    Ok(true)
+    score_next(model, &mut batches, metrics)
+}
+
+/// Scores the first batch.
+fn score_next<T: Float>(
+    model: &mut dyn AnyModel<T>,
+    batches: &mut dyn AnyBatches<T>,
+    metrics: &[Box<dyn Metric>],
+) -> Result<bool> {
+    fn next<T: Float>(
+        model: &mut dyn AnyModel<T>,
+        batches: &mut dyn AnyBatches<T>,
+        metrics: &[Box<dyn Metric>],
+    ) -> Result<bool> {
+        batches.start_epoch(0)?;
+        batches.visit_next(&mut |batch| {
+            model.loss(batch)?;
+            Measure::new(&model.facts(), metrics)?.update(model, batch)
+        })
+    }
+    in_library!(<T> next::<T> => (
+        model: &mut dyn AnyModel<T>,
+        batches: &mut dyn AnyBatches<T>,
+        metrics: &[Box<dyn Metric>],
+    ) -> Result<bool>)
 }
 
 /// The first output of a model for every sample, in order. Labels are not needed. States are read
@@ -235,9 +288,27 @@ where
     S: DataSource<M::Element>,
 {
     let mut batches = data.batches(M::INPUTS, &whole(batch_size, labels_to_predict::<M, S>()))?;
-    batches.start_epoch(0)?;
+    predict_batches(model, (&mut batches, S::IN_SEQUENCE))
+}
+
+/// [`predict`], compiled once for elements of a type.
+fn predict_batches<T: Float>(
+    model: &mut dyn AnyModel<T>,
+    batches: (&mut dyn AnyBatches<T>, bool),
+) -> Result<Dense<T>> {
+    in_library!(<T> predict_each::<T> => (
+        model: &mut dyn AnyModel<T>,
+        batches: (&mut dyn AnyBatches<T>, bool),
+    ) -> Result<Dense<T>>)
+}
+
+fn predict_each<T: Float>(
+    model: &mut dyn AnyModel<T>,
+    batches: (&mut dyn AnyBatches<T>, bool),
+) -> Result<Dense<T>> {
+    batches.0.start_epoch(0)?;
     let mut predicted = Predicted { values: Vec::new(), extents: vec![0] };
-    evaluate::<M, S, _>(model, &mut batches, false, &mut predicted)?;
+    evaluate(model, batches, false, &mut predicted)?;
     let Predicted { values, extents } = predicted;
     Ok(Dense::new(Shape::try_new(&extents)?, values)?)
 }
@@ -250,17 +321,19 @@ struct Scored {
     totals: EpochTotals,
 }
 
-impl<M: Model> EvaluationSink<M> for Scored {
-    type PendingBatch = (usize, usize, Option<BatchLabels<M::Element>>);
+impl<T: Float> EvaluationSink<T> for Scored {
+    type PendingBatch = (usize, usize, Option<BatchLabels<T>>);
 
-    fn receive_batch<'b, B: Batch<'b, M::Element>>(
-        &mut self,
-        batch: &B,
-    ) -> Result<Self::PendingBatch> {
+    fn receive_batch(&mut self, batch: &dyn Batch<'_, T>) -> Result<Self::PendingBatch> {
         Ok((batch.n_rows(), batch.n_padding(), self.measure.copy_labels(batch)?))
     }
 
-    fn receive_outputs(&mut self, model: &M, pending: Self::PendingBatch, loss: f64) -> Result<()> {
+    fn receive_outputs(
+        &mut self,
+        model: &dyn AnyModel<T>,
+        pending: Self::PendingBatch,
+        loss: f64,
+    ) -> Result<()> {
         let (n_rows, n_padding, pending) = pending;
         if !loss.is_finite() {
             let (data, first) = (self.name, self.totals.n_rows);
@@ -278,17 +351,17 @@ struct Predicted<T> {
     extents: Vec<usize>,
 }
 
-impl<M: Model> EvaluationSink<M> for Predicted<M::Element> {
+impl<T: Float> EvaluationSink<T> for Predicted<T> {
     /// The samples of a batch, and how many of them are padding.
     type PendingBatch = [usize; 2];
 
-    fn receive_batch<'b, B: Batch<'b, M::Element>>(&mut self, batch: &B) -> Result<[usize; 2]> {
+    fn receive_batch(&mut self, batch: &dyn Batch<'_, T>) -> Result<[usize; 2]> {
         Ok([batch.n_rows(), batch.n_padding()])
     }
 
     fn receive_outputs(
         &mut self,
-        model: &M,
+        model: &dyn AnyModel<T>,
         [n_rows, n_padding]: [usize; 2],
         _: f64,
     ) -> Result<()> {

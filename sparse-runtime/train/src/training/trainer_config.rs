@@ -9,7 +9,7 @@ use crate::metric::Metric;
 use crate::schedule::Schedule;
 use nnz_arrays::kernels::Parallel;
 use nnz_data::{BatchOptions, DataSource, Labels, Order};
-use nnz_step::model::{Extent, InputInfo, Model};
+use nnz_step::model::{AnyModel, Extent, InputInfo, Model, ModelFacts};
 use nnz_step::optimizer::ParameterSpec;
 use sparse_core::element::Float;
 use std::fmt;
@@ -71,7 +71,14 @@ impl TrainerConfig<'_> {
     ///
     /// A scale of an unknown parameter.
     pub(super) fn specs<M: Model>(&self, model: &M) -> Result<Vec<ParameterSpec>> {
-        let mut specs = ParameterSpec::of_model(model);
+        self.specs_of(M::NAME, ParameterSpec::of_model(model))
+    }
+
+    fn specs_of(
+        &self,
+        model: &'static str,
+        mut specs: Vec<ParameterSpec>,
+    ) -> Result<Vec<ParameterSpec>> {
         if self.decay_all {
             for spec in &mut specs {
                 spec.weight_decay_scale = 1.0;
@@ -82,9 +89,9 @@ impl TrainerConfig<'_> {
                 (Some(spec), Scale::WeightDecay(scale)) => spec.weight_decay_scale = *scale,
                 (Some(spec), Scale::LearningRate(scale)) => spec.learning_rate_scale = *scale,
                 (None, _) => {
-                    let known: Vec<_> = M::PARAMETERS.iter().map(|info| info.name).collect();
+                    let known: Vec<_> = specs.iter().map(|spec| &*spec.name).collect();
                     return Err(TrainError::UnknownParameter {
-                        model: M::NAME,
+                        model,
                         name: name.clone(),
                         known: known.join(", "),
                     }
@@ -102,6 +109,17 @@ impl TrainerConfig<'_> {
         data: &impl DataSource<T>,
         leaves: Option<usize>,
     ) -> Result<Vec<(String, String)>> {
+        let (n_rows, buffer) = (data.n_rows(), data.shuffle_buffer());
+        Ok(self.settings_of(n_rows, buffer, data.fingerprint()?, leaves))
+    }
+
+    fn settings_of(
+        &self,
+        n_rows: Option<usize>,
+        buffer: Option<usize>,
+        fingerprint: Option<u64>,
+        leaves: Option<usize>,
+    ) -> Vec<(String, String)> {
         let order = self.order();
         let mut settings = vec![
             ("batch_size", self.options.batch_size.to_string()),
@@ -114,17 +132,17 @@ impl TrainerConfig<'_> {
                 leaves.map_or("none, without workers".to_owned(), |leaves| leaves.to_string()),
             ),
         ];
-        settings.extend(data.n_rows().map(|n_rows| ("rows of the data", n_rows.to_string())));
+        settings.extend(n_rows.map(|n_rows| ("rows of the data", n_rows.to_string())));
         // Rows that come as they lie do so whatever the buffer is.
-        let buffer = data.shuffle_buffer().filter(|_| self.shuffle);
+        let buffer = buffer.filter(|_| self.shuffle);
         settings.extend(buffer.map(|bytes| ("buffer of the stream", format!("{bytes} bytes"))));
         let settings = settings.into_iter().map(|(name, value)| (name.to_owned(), value));
         let mut settings: Vec<_> = settings.chain(self.more_settings.iter().cloned()).collect();
         // Last: what else differs says more.
-        settings.extend(data.fingerprint()?.map(|fingerprint| {
+        settings.extend(fingerprint.map(|fingerprint| {
             ("fingerprint of the data".to_owned(), format!("{fingerprint:016x}"))
         }));
-        Ok(settings)
+        settings
     }
 
     /// The [`settings`](Self::settings) of a new run. Only callbacks can save them.
@@ -147,15 +165,15 @@ impl TrainerConfig<'_> {
 
     /// Refuses to shuffle samples that are the columns of an input as well, as the nodes of
     /// `csr[n, n]`: only its rows would change places.
-    pub(super) fn check_order<M: Model>(&self) -> Result<()> {
+    pub(super) fn check_order(&self, model: &ModelFacts) -> Result<()> {
         let is_of_samples = |extent: &Extent| matches!(extent, Extent::Named(_));
         let of_columns = |info: &&InputInfo| match info.shape {
             [samples, columns @ ..] => is_of_samples(samples) && columns.contains(samples),
             [] => false,
         };
-        match M::INPUTS.iter().find(of_columns) {
+        match model.inputs.iter().find(of_columns) {
             Some(info) if self.shuffle => {
-                Err(TrainError::ShuffledColumns { model: M::NAME, input: info.name }.into())
+                Err(TrainError::ShuffledColumns { model: model.name, input: info.name }.into())
             }
             _ => Ok(()),
         }
@@ -169,8 +187,12 @@ impl TrainerConfig<'_> {
     /// The number of samples of a batch of an evaluation or of predictions: the number that the
     /// model [fixes](fixed_batch), if it does; as in training, if states are carried from batch to
     /// batch; otherwise a large number, since every batch size gives the same.
-    pub(super) fn rows_at_a_time<M: Model, S: DataSource<M::Element>>(&self, model: &M) -> usize {
-        let carries = M::WRITES_STATES && S::IN_SEQUENCE;
+    pub(super) fn rows_at_a_time<T: Float>(
+        &self,
+        model: &dyn AnyModel<T>,
+        in_sequence: bool,
+    ) -> usize {
+        let carries = model.facts().writes_states && in_sequence;
         let least = if carries { 0 } else { ROWS_AT_A_TIME };
         fixed_batch(model).unwrap_or(self.options.batch_size.max(least))
     }

@@ -1,6 +1,6 @@
 //! The trainer's hook: everything that it does around steps.
 
-use super::any_updater::AnyUpdater;
+use super::any_updater::{AnyUpdater, erased};
 use super::callback::{Callback, Moment, State, is_due, replay, states};
 use super::checkpoint::Run;
 use super::measure::Measure;
@@ -9,11 +9,13 @@ use super::progress::Reporter;
 use super::{BatchHook, EpochTotals};
 use crate::error::Result;
 use crate::schedule::Schedule;
+use nnz_arrays::in_library;
 use nnz_data::{Batch, Position};
 use nnz_optim::UpdateRule;
-use nnz_step::model::Model;
+use nnz_step::model::{AnyModel, GradientMut, Model};
 use nnz_step::optimizer::Updater;
 use nnz_step::optimizer::clip::sum_of_squares;
+use sparse_core::element::Float;
 use std::ops::ControlFlow;
 
 /// The trainer's work around each step.
@@ -81,6 +83,50 @@ impl Hook<'_, '_> {
         Ok(ControlFlow::Continue(()))
     }
 
+    /// Adds the norm of each gradient.
+    fn add_norms<T: Float>(&mut self, model: &mut dyn AnyModel<T>) {
+        fn add<T: Float>(norms: &mut Vec<Option<f64>>, model: &mut dyn AnyModel<T>) {
+            for index in 0..model.facts().parameters.len() {
+                let gradient = model.gradient_mut(index);
+                let norm =
+                    |gradient: GradientMut<'_, T>| sum_of_squares(gradient.view().values()).sqrt();
+                norms.push(gradient.map(norm));
+            }
+        }
+        let norms = &mut self.gradient_norms;
+        in_library!(<T> add::<T> => (
+            norms: &mut Vec<Option<f64>>,
+            model: &mut dyn AnyModel<T>,
+        ) -> ());
+    }
+
+    /// [`look`](Self::look), compiled once for elements of a type.
+    fn look_at<T: Float>(
+        &mut self,
+        model: &dyn AnyModel<T>,
+        updater: &dyn AnyUpdater<T>,
+        position: Position,
+        totals: &EpochTotals,
+    ) -> Result<ControlFlow<()>> {
+        fn look<T: Float>(
+            hook: &mut Hook<'_, '_>,
+            model: &dyn AnyModel<T>,
+            updater: &dyn AnyUpdater<T>,
+            position: Position,
+            totals: &EpochTotals,
+        ) -> Result<ControlFlow<()>> {
+            hook.look(&(model, updater), position, totals)
+        }
+        let hook = self;
+        in_library!(<T> look::<T> => (
+            hook: &mut Hook<'_, '_>,
+            model: &dyn AnyModel<T>,
+            updater: &dyn AnyUpdater<T>,
+            position: Position,
+            totals: &EpochTotals,
+        ) -> Result<ControlFlow<()>>)
+    }
+
     /// Replays the epochs before a resumed run to all callbacks.
     pub(super) fn replay(&mut self) {
         self.is_stopped = replay(self.callbacks, &self.run);
@@ -135,7 +181,7 @@ impl<M: Model> BatchHook<M> for Hook<'_, '_> {
         batch: &B,
         by_rows: bool,
     ) {
-        self.checks.check(model, updater, batch, by_rows);
+        self.checks.check(model, erased(updater), batch, by_rows);
     }
 
     fn steps_to_pause(&self, totals: &EpochTotals) -> u64 {
@@ -151,11 +197,7 @@ impl<M: Model> BatchHook<M> for Hook<'_, '_> {
     }
 
     fn gradients(&mut self, model: &mut M) {
-        let norm = |index| {
-            let gradient = model.gradient_mut(index)?;
-            Some(sum_of_squares(gradient.view().values()).sqrt())
-        };
-        self.gradient_norms.extend((0..M::PARAMETERS.len()).map(norm));
+        self.add_norms(model);
     }
 
     fn pause<R: UpdateRule>(
@@ -165,7 +207,6 @@ impl<M: Model> BatchHook<M> for Hook<'_, '_> {
         position: Position,
         totals: &EpochTotals,
     ) -> Result<ControlFlow<()>> {
-        let updater: &dyn AnyUpdater<M::Element> = updater;
-        self.look(&(&*model, updater), position, totals)
+        self.look_at(&*model, erased(updater), position, totals)
     }
 }

@@ -6,8 +6,9 @@ use super::metadata::CheckpointMetadata;
 use super::tensor::{self, Tensor};
 use crate::error::Result;
 use nnz_arrays::bytes::{self, Checksum, decode};
+use nnz_arrays::in_library;
 use nnz_device::atomic_write::replace_file;
-use nnz_step::model::Model;
+use nnz_step::model::{AnyModel, Model};
 use safetensors::tensor::Metadata;
 use sparse_core::element::Float;
 use std::fs::File;
@@ -15,17 +16,34 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// Writes the parameters of a model and further tensors.
-pub(super) fn write<M: Model>(
-    model: &M,
+pub(super) fn write<T: Float>(
+    model: &dyn AnyModel<T>,
     path: &Path,
     is_settled: bool,
     more: &[Tensor<'_>],
     notes: &[(&str, &str)],
 ) -> Result<()> {
+    in_library!(<T> write_model::<T> => (
+        model: &dyn AnyModel<T>,
+        path: &Path,
+        is_settled: bool,
+        more: &[Tensor<'_>],
+        notes: &[(&str, &str)],
+    ) -> Result<()>)
+}
+
+fn write_model<T: Float>(
+    model: &dyn AnyModel<T>,
+    path: &Path,
+    is_settled: bool,
+    more: &[Tensor<'_>],
+    notes: &[(&str, &str)],
+) -> Result<()> {
+    let parameters = tensor::parameters(model.parameters());
+    let mut metadata = CheckpointMetadata::of_model(model);
     let failed = |error| CheckpointError::Io { path: path.to_owned(), action: "write", error };
-    let parameters = tensor::parameters(model);
-    let mut metadata =
-        CheckpointMetadata::of_tensors(model, is_settled, &parameters, more).map_err(failed)?;
+    metadata.is_settled = is_settled;
+    metadata.set_tensors(&parameters, more).map_err(failed)?;
     let owned = |(name, note): &(&str, &str)| ((*name).to_owned(), (*note).to_owned());
     metadata.notes = notes.iter().map(owned).collect();
     let header = metadata.header(path)?;

@@ -5,10 +5,10 @@ use super::load_options::LoadOptions;
 use super::tensor::{Tensor, dtype, element};
 use nnz_arrays::bytes::Checksum;
 use nnz_arrays::formats::Shape;
-use nnz_step::model::{Dims, Extent, Model};
+use nnz_step::model::{AnyModel, Dims, Extent, Model};
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use serde::{Deserialize, Serialize};
-use sparse_core::element::Stored;
+use sparse_core::element::{Float, Stored};
 use sparse_core::storage::{ElementType, Storage};
 use std::collections::HashMap;
 use std::io;
@@ -156,19 +156,20 @@ struct EntryTensor {
 
 impl CheckpointMetadata {
     /// The metadata of a model, without checksums and offsets.
-    pub(super) fn of_model<M: Model>(model: &M) -> Self {
-        let parameters = model.parameters().into_iter().zip(M::PARAMETERS);
+    pub(super) fn of_model<T: Float>(model: &dyn AnyModel<T>) -> Self {
+        let facts = model.facts();
+        let parameters = model.parameters().into_iter().zip(facts.parameters);
         let parameters = parameters.map(|(parameter, info)| SavedParameter {
             name: info.name.to_owned(),
             storage: info.storage,
-            element: M::Element::TYPE,
+            element: T::TYPE,
             shape: parameter.shape,
             checksum: 0,
             offset: 0,
         });
         CheckpointMetadata {
-            model: M::NAME.to_owned(),
-            fingerprint: M::FINGERPRINT,
+            model: facts.name.to_owned(),
+            fingerprint: facts.fingerprint,
             dims: model.dims().clone(),
             parameters: parameters.collect(),
             is_settled: true,
@@ -177,23 +178,21 @@ impl CheckpointMetadata {
         }
     }
 
-    /// The metadata of a file with the parameters of a model, in order, and further tensors.
-    pub(super) fn of_tensors<M: Model>(
-        model: &M,
-        is_settled: bool,
+    /// Adds where in the file the parameters lie, in order, and further tensors, and their
+    /// checksums.
+    pub(super) fn set_tensors(
+        &mut self,
         parameters: &[Tensor<'_>],
         more: &[Tensor<'_>],
-    ) -> io::Result<Self> {
-        let mut metadata = CheckpointMetadata::of_model(model);
-        metadata.is_settled = is_settled;
+    ) -> io::Result<()> {
         let mut offset = 0;
-        for (saved, tensor) in metadata.parameters.iter_mut().zip(parameters) {
+        for (saved, tensor) in self.parameters.iter_mut().zip(parameters) {
             saved.checksum = tensor.checksum()?;
             saved.offset = offset;
             offset += bytes_of(tensor.dtype, &tensor.shape);
         }
         for tensor in more {
-            metadata.tensors.push(SavedTensor {
+            self.tensors.push(SavedTensor {
                 name: tensor.name.clone(),
                 dtype: tensor.dtype,
                 shape: tensor.shape.clone(),
@@ -202,7 +201,7 @@ impl CheckpointMetadata {
             });
             offset += bytes_of(tensor.dtype, &tensor.shape);
         }
-        Ok(metadata)
+        Ok(())
     }
 
     /// The header of the file: a safetensors header, padded to a multiple of 8 bytes.

@@ -21,7 +21,7 @@ mod ids;
 mod load_options;
 mod map;
 mod metadata;
-mod parameters;
+pub(super) mod parameters;
 pub(super) mod run;
 pub(super) mod run_file;
 pub(super) mod run_state;

@@ -5,7 +5,8 @@ use super::ids::{self, Attachments};
 use super::load_options::LoadOptions;
 use super::metadata::CheckpointMetadata;
 use crate::error::Result;
-use nnz_step::model::Model;
+use nnz_step::model::{AnyModel, Model};
+use sparse_core::element::Float;
 use std::path::Path;
 
 /// Saves the parameters of a model.
@@ -58,8 +59,17 @@ pub fn save_with<M: Model>(
     path: impl AsRef<Path>,
     attachments: Attachments<'_>,
 ) -> Result<()> {
+    save_any_with(model, path.as_ref(), attachments)
+}
+
+/// [`save_with`] of a model without its type.
+pub(in crate::training) fn save_any_with<T: Float>(
+    model: &dyn AnyModel<T>,
+    path: &Path,
+    attachments: Attachments<'_>,
+) -> Result<()> {
     let Attachments { notes, ids } = attachments;
-    write(model, path.as_ref(), true, &ids::tensors(ids), notes)
+    write(model, path, true, &ids::tensors(ids), notes)
 }
 
 /// The outcome of [`load_with`].

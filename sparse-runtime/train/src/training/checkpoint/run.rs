@@ -11,9 +11,10 @@ use super::run_state::{KEPT_REPORTS, Run};
 use super::tensor::{Tensor, dtype};
 
 use crate::error::Result;
-use crate::training::any_updater::AnyUpdater;
+use crate::training::any_updater::{AnyUpdater, erased, erased_mut};
+use nnz_arrays::in_library;
 use nnz_optim::UpdateRule;
-use nnz_step::model::Model;
+use nnz_step::model::{AnyModel, Model};
 use nnz_step::optimizer::Updater;
 use safetensors::tensor::Dtype;
 use sparse_core::element::{Float, Stored};
@@ -49,19 +50,35 @@ where
     M: Model,
     R: UpdateRule,
 {
-    save_any(model, updater, run, path.as_ref())
+    save_any(model, erased(updater), run, path.as_ref())
 }
 
-/// [`save_run`], compiled once for a model.
-pub(in crate::training) fn save_any<M: Model>(
-    model: &M,
-    updater: &dyn AnyUpdater<M::Element>,
+/// [`save_run`], compiled once for elements of a type.
+pub(in crate::training) fn save_any<T: Float>(
+    model: &dyn AnyModel<T>,
+    updater: &dyn AnyUpdater<T>,
+    run: &Run,
+    path: &Path,
+) -> Result<()> {
+    in_library!(<T> save_all::<T> => (
+        model: &dyn AnyModel<T>,
+        updater: &dyn AnyUpdater<T>,
+        run: &Run,
+        path: &Path,
+    ) -> Result<()>)
+}
+
+fn save_all<T: Float>(
+    model: &dyn AnyModel<T>,
+    updater: &dyn AnyUpdater<T>,
     run: &Run,
     path: &Path,
 ) -> Result<()> {
     let parameters = model.parameters();
     if parameters.len() != updater.n_parameters() {
-        return Err(nnz_step::optimizer::OptimizerError::OtherModel { model: M::NAME }.into());
+        return Err(
+            nnz_step::optimizer::OptimizerError::OtherModel { model: model.facts().name }.into()
+        );
     }
     let tables: Vec<_> = parameters.iter().map(|parameter| parameter.table).collect();
     let snapshot = updater.snapshot(&tables);
@@ -88,7 +105,7 @@ pub(in crate::training) fn save_any<M: Model>(
                 let table = parameter.table;
                 tensors.push(Tensor::new(
                     name,
-                    dtype(<<M::Element as Float>::Accumulator as Stored>::TYPE),
+                    dtype(<T::Accumulator as Stored>::TYPE),
                     shape.clone(),
                     move |take| updater.encode_state(index, table, component, take),
                 ));
@@ -173,7 +190,7 @@ where
     M: Model,
     R: UpdateRule,
 {
-    load_run_if(model, updater, path.as_ref(), &|_| Ok(()))
+    load_run_if(model, erased_mut(updater), path.as_ref(), &|_| Ok(()))
 }
 
 /// [`load_run`] if `accept` agrees to the run, compiled once for a model.

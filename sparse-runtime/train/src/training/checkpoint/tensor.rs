@@ -1,7 +1,7 @@
 //! Tensors of a file that is written: what they are called, and where their bytes come from.
 
 use nnz_arrays::bytes::{Checksum, PIECE, encode};
-use nnz_step::model::Model;
+use nnz_step::model::ParameterRef;
 use safetensors::tensor::Dtype;
 use sparse_core::element::Float;
 use sparse_core::storage::ElementType;
@@ -70,9 +70,9 @@ impl<'a> Tensor<'a> {
 }
 
 /// The parameters of a model, each by its name.
-pub(super) fn parameters<M: Model>(model: &M) -> Vec<Tensor<'_>> {
-    let parameters = model.parameters().into_iter();
+pub(super) fn parameters<T: Float>(parameters: Vec<ParameterRef<'_, T>>) -> Vec<Tensor<'_>> {
     parameters
+        .into_iter()
         .map(|parameter| {
             let (name, shape) = (parameter.name.to_owned(), parameter.shape.to_vec());
             Tensor::of_values(name, shape, parameter.values())

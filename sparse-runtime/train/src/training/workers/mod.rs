@@ -286,7 +286,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     {
         let Trainer { evaluation, config, .. } = self;
         let evaluation = M::evaluation(evaluation);
-        config.check_before_steps(evaluation, model)?;
+        config.check_run(evaluation, model)?;
         config.coordinate(evaluation, R::NAME, job.begun.clone(), |coordinator| {
             job.run(model, data, communicator, Some(coordinator))
         })

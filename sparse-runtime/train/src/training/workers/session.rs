@@ -6,12 +6,12 @@ use super::worker::Worker;
 use crate::error::{Error, Result};
 use crate::store::Communicator;
 use crate::training::ParameterReport;
-use crate::training::any_updater::AnyUpdater;
+use crate::training::any_updater::{AnyUpdater, erased};
 use crate::training::callback::{State, check_finite, parameter_reports};
 use crate::training::checkpoint::{self, Attachments, Run};
 use crate::training::coordinator::CoordinatedRun;
 use nnz_optim::UpdateRule;
-use nnz_step::model::Model;
+use nnz_step::model::{AnyModel, Model};
 use nnz_step::optimizer::Updater;
 use std::cell::RefCell;
 use std::path::Path;
@@ -51,8 +51,9 @@ impl<'w, 'm, R: UpdateRule, M: Model, C: Communicator> Session<'w, 'm, R, M, C> 
             Some(updater) => updater,
             None => worker.gather(self.job)?,
         };
-        let updater: &dyn AnyUpdater<M::Element> = known.insert(updater);
-        look(&(&*worker.model(), updater))
+        let updater: &dyn AnyUpdater<M::Element> = erased(known.insert(updater));
+        let model: &dyn AnyModel<M::Element> = worker.model();
+        look(&(model, updater))
     }
 }
 
