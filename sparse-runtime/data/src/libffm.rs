@@ -3,8 +3,8 @@
 use super::number::{MAX_DIGITS, NotANumber, digits, number};
 use super::read_error::Fault;
 use super::text::{
-    Chunk, ColumnKind, ColumnLayout, Lines, RowFormat, RowParser, Survey, WholeFormat, check_text,
-    ends_here, sealed::Sealed, skip_blanks,
+    Chunk, ColumnKind, ColumnLayout, Lines, RowFormat, RowParser, Survey, check_text, ends_here,
+    sealed::Sealed, skip_blanks, whole_format,
 };
 use super::{Excerpt, Hashing, Problem};
 use nnz_step::model::InputRole;
@@ -81,7 +81,7 @@ impl LibFfm {
 
 impl Sealed for LibFfm {}
 
-impl<T: Float> WholeFormat<T> for LibFfm {}
+whole_format!(LibFfm);
 
 /// The positions of the columns.
 const X: usize = 0;

@@ -3,8 +3,8 @@
 use super::number::number;
 use super::read_error::Fault;
 use super::text::{
-    Chunk, ColumnKind, ColumnLayout, IdMap, Lines, RowFormat, RowParser, WholeFormat, check_text,
-    sealed::Sealed,
+    Chunk, ColumnKind, ColumnLayout, IdMap, Lines, RowFormat, RowParser, check_text,
+    sealed::Sealed, whole_format,
 };
 use super::{Excerpt, Problem};
 use nnz_step::model::InputRole;
@@ -121,7 +121,7 @@ impl Separator {
 
 impl Sealed for Ratings {}
 
-impl<T: Float> WholeFormat<T> for Ratings {}
+whole_format!(Ratings);
 
 /// The positions of the columns.
 const USER: usize = 0;

@@ -4,8 +4,8 @@ use super::hashing::xxh64;
 use super::number::{NotANumber, number};
 use super::read_error::Fault;
 use super::text::{
-    Chunk, ColumnKind, ColumnLayout, Lines, RowFormat, RowParser, WholeFormat, check_text,
-    sealed::Sealed,
+    Chunk, ColumnKind, ColumnLayout, Lines, RowFormat, RowParser, check_text, sealed::Sealed,
+    whole_format,
 };
 use super::{DataError, Excerpt, Hashing, Problem};
 use nnz_step::model::InputRole;
@@ -124,7 +124,7 @@ impl Words {
 
 impl Sealed for Words {}
 
-impl<T: Float> WholeFormat<T> for Words {}
+whole_format!(Words);
 
 impl<T: Float> RowFormat<T> for Words {
     type Parser = Parser;

@@ -15,6 +15,7 @@ use nnz::prelude::*;
 graph! {
     /// Without bias, as the loops by hand compute it.
     pub model Logistic {
+        specialize = [Sgd, AdaGrad, Ftrl, Adam];
         input x: csr[n, d];
         label y: dense[n, 1];
         param w: row_sparse[d, 1] = Zeros;

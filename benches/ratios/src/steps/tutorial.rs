@@ -10,6 +10,7 @@ use nnz::prelude::*;
 graph! {
     /// Least squares.
     pub model LinearRegression {
+        specialize = [Sgd, AdaGrad, Ftrl, Adam];
         input x: csr[n, d];
         label y: dense[n, 1];
         param w: row_sparse[d, 1] = Zeros;

@@ -13,6 +13,7 @@ use nnz::prelude::*;
 graph! {
     /// Without bias, as the loops by hand compute it.
     pub model Patterns {
+        specialize = [Sgd, AdaGrad, Ftrl, Adam];
         input x: csr<unit>[n, d];
         label y: dense[n, 1];
         param w: row_sparse[d, 1] = Zeros;

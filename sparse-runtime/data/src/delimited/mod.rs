@@ -6,7 +6,7 @@ mod scale;
 #[cfg(test)]
 mod tests;
 
-use super::text::{ColumnKind, ColumnLayout, RowFormat, WholeFormat, sealed::Sealed};
+use super::text::{ColumnKind, ColumnLayout, RowFormat, sealed::Sealed, whole_format};
 use super::{DataError, Hashing};
 use nnz_step::model::InputRole;
 use parse::Parser;
@@ -271,7 +271,7 @@ impl Delimited {
 
 impl Sealed for Delimited {}
 
-impl<T: Float> WholeFormat<T> for Delimited {}
+whole_format!(Delimited);
 
 impl<T: Float> RowFormat<T> for Delimited {
     type Parser = Parser;

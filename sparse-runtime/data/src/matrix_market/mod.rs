@@ -10,6 +10,7 @@ use super::text::{BYTE_ORDER_MARK, Skips};
 use super::text_file::write_text;
 use super::{Excerpt, OnError, Place, Problem, ReadError, ReadReport};
 use nnz_arrays::formats::{Csr, FormatError};
+use nnz_arrays::in_library;
 use nnz_device::memory::{is_there_for, make_room};
 use sparse_core::element::Float;
 use std::cmp::Ordering;
@@ -45,6 +46,13 @@ pub fn read_with<T: Float>(
     on_error: OnError,
 ) -> Result<(Csr<T>, ReadReport), ReadError> {
     let path = path.as_ref();
+    in_library!(<T> read_file::<T> => (
+        path: &Path,
+        on_error: OnError,
+    ) -> Result<(Csr<T>, ReadReport), ReadError>)
+}
+
+fn read_file<T: Float>(path: &Path, on_error: OnError) -> Result<(Csr<T>, ReadReport), ReadError> {
     read_from_with(&path.display().to_string(), open(path)?, on_error)
 }
 

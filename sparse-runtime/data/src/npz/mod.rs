@@ -5,6 +5,7 @@ mod npy;
 
 use super::ReadError;
 use nnz_arrays::formats::{ColumnIds, Csr, Dense, FormatError, Ids, MAX_RANK};
+use nnz_arrays::in_library;
 use nnz_device::memory::is_there_for;
 use npy::{Npy, Number, Refusal};
 use sparse_core::element::{Float, Id};
@@ -176,6 +177,11 @@ impl NpzCsr {
     /// if a value is not finite in `T` or if the arrays disagree on the number of rows;
     /// [`ReadError::Format`] if they do not make a matrix.
     pub fn into_csr<T: Float>(self) -> Result<Csr<T>, ReadError> {
+        let arrays = self;
+        in_library!(<T> NpzCsr::matrix::<T> => (arrays: NpzCsr) -> Result<Csr<T>, ReadError>)
+    }
+
+    fn matrix<T: Float>(self) -> Result<Csr<T>, ReadError> {
         let NpzCsr { file, n_rows, n_cols, indptr, indices, values } = self;
         let refuse = |message| ReadError::Content { file: file.clone(), message };
         if indptr.len() as u64 != n_rows.saturating_add(1) {

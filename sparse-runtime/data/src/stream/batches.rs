@@ -10,6 +10,7 @@ use super::open::StreamedDataset;
 use super::pool::{Event, Pools, UNKNOWN};
 use crate::error::Result;
 use nnz_arrays::formats::{CsrView, DenseView, IdsView, Shape};
+use nnz_arrays::in_library;
 use nnz_arrays::with_ids;
 use nnz_device::prefetch::AHEAD;
 use nnz_step::model::{BatchSource, InputInfo, InputRole};
@@ -37,6 +38,21 @@ impl<T: Float> DataSource<T> for StreamedDataset<T> {
     /// As for any source; labels are checked as they are read, and a label that its loss does not
     /// accept ends the epoch.
     fn batches(&self, inputs: &[InputInfo], options: &BatchOptions) -> Result<StreamBatches<T>> {
+        let data = self;
+        in_library!(<T> StreamedDataset::<T>::bound_batches => (
+            data: &StreamedDataset<T>,
+            inputs: &[InputInfo],
+            options: &BatchOptions,
+        ) -> Result<StreamBatches<T>>)
+    }
+}
+
+impl<T: Float> StreamedDataset<T> {
+    fn bound_batches(
+        &self,
+        inputs: &[InputInfo],
+        options: &BatchOptions,
+    ) -> Result<StreamBatches<T>> {
         options.check()?;
         if options.last_batch == LastBatch::RollOver {
             return Err(DataError::StreamRollsOver.into());
@@ -132,6 +148,23 @@ impl<T: Float> StreamBatches<T> {
         Ok(Some(StreamBatch { columns, rows, ids, first, len, n_padding }))
     }
 
+    fn go_to(&mut self, position: Position) -> Result<()> {
+        if self.is_fresh && self.pools.is_some() && position == self.position {
+            return Ok(());
+        }
+        let n_batches = Batches::n_batches(self);
+        if let Some(n_batches) = n_batches.filter(|&n_batches| position.batch > n_batches) {
+            let Position { epoch, batch } = position;
+            return Err(DataError::BatchOutOfRange { epoch, batch, n_batches }.into());
+        }
+        // The threads of the old epoch end first, so that there is one buffer.
+        self.pools = None;
+        (self.rows, self.ids, self.next) = (Vec::new(), Vec::new(), 0);
+        self.position = position;
+        self.is_fresh = true;
+        self.start()
+    }
+
     fn start(&mut self) -> Result<()> {
         let (source, position) = (&self.source, self.position);
         self.pools = Some(Pools::start(source, self.options, position, self.checks.clone())?);
@@ -141,6 +174,13 @@ impl<T: Float> StreamBatches<T> {
     /// Takes the next pool; false at the end of the epoch.
     #[cold]
     fn next_pool(&mut self) -> Result<bool> {
+        let batches = self;
+        in_library!(<T> StreamBatches::<T>::take_pool => (
+            batches: &mut StreamBatches<T>,
+        ) -> Result<bool>)
+    }
+
+    fn take_pool(&mut self) -> Result<bool> {
         let Some(pools) = &mut self.pools else { return Ok(false) };
         // The memory of the old pool is free before there is another.
         (self.rows, self.ids) = (Vec::new(), Vec::new());
@@ -178,20 +218,11 @@ impl<T: Float> Batches<T> for StreamBatches<T> {
     /// Reading starts here. In the middle of an epoch earlier text must be parsed, unless an
     /// earlier epoch has counted the samples of the blocks.
     fn seek(&mut self, position: Position) -> Result<()> {
-        if self.is_fresh && self.pools.is_some() && position == self.position {
-            return Ok(());
-        }
-        let n_batches = Batches::n_batches(self);
-        if let Some(n_batches) = n_batches.filter(|&n_batches| position.batch > n_batches) {
-            let Position { epoch, batch } = position;
-            return Err(DataError::BatchOutOfRange { epoch, batch, n_batches }.into());
-        }
-        // The threads of the old epoch end first, so that there is one buffer.
-        self.pools = None;
-        (self.rows, self.ids, self.next) = (Vec::new(), Vec::new(), 0);
-        self.position = position;
-        self.is_fresh = true;
-        self.start()
+        let batches = self;
+        in_library!(<T> StreamBatches::<T>::go_to => (
+            batches: &mut StreamBatches<T>,
+            position: Position,
+        ) -> Result<()>)
     }
 
     #[inline]

@@ -12,6 +12,7 @@ use super::epoch_cache::EpochCache;
 use super::feed::{Feed, Purpose};
 use super::labels::{SeenLabels, add_rows, of_no_rows};
 use super::{AnyFormat, Known, MIN_BUFFER, Sizes, Source, SourceFile};
+use nnz_arrays::in_library;
 use nnz_arrays::kernels::Parallel;
 use nnz_step::model::InputRole;
 use sparse_core::element::Float;
@@ -303,6 +304,16 @@ fn source_file(path: PathBuf) -> Result<SourceFile, ReadError> {
 
 /// Reads everything once: returns the findings, the samples of each unit, and the labels.
 fn survey<T: Float>(
+    source: &Arc<Source<T>>,
+    labels: bool,
+) -> Result<(Survey, Vec<u64>, SeenLabels), ReadError> {
+    in_library!(<T> survey_units::<T> => (
+        source: &Arc<Source<T>>,
+        labels: bool,
+    ) -> Result<(Survey, Vec<u64>, SeenLabels), ReadError>)
+}
+
+fn survey_units<T: Float>(
     source: &Arc<Source<T>>,
     labels: bool,
 ) -> Result<(Survey, Vec<u64>, SeenLabels), ReadError> {

@@ -22,11 +22,12 @@ pub(crate) use lines::{
 };
 pub use on_error::{OnError, SkippedRow};
 pub(crate) use on_error::{Skips, parse_part, skip_faults};
-pub(crate) use reader::BYTE_ORDER_MARK;
-pub use reader::{Listener, ReadOptions, ReadProgress, TextReader};
+pub(crate) use reader::{BYTE_ORDER_MARK, read_text, whole_format};
+pub use reader::{Listener, ReadOptions, ReadProgress, TextReader, WholeText};
 
 use super::libsvm::IndexBase;
 use super::read_error::Fault;
+use super::{Dataset, ReadError};
 use sparse_core::element::Float;
 
 /// A text format with a sample a line: [`Delimited`](super::Delimited),
@@ -92,7 +93,15 @@ pub trait RowFormat<T: Float>: Send + Sync + sealed::Sealed + 'static {
     message = "`{Self}` is not a format that `TextReader` reads",
     note = "it reads `Delimited`, `Ratings`, `LibFfm` and `Words`; a `libsvm::Reader` reads files itself: `.read_path(path)`"
 )]
-pub trait WholeFormat<T: Float>: RowFormat<T> {}
+pub trait WholeFormat<T: Float>: RowFormat<T> {
+    /// Reads a text into memory.
+    #[doc(hidden)]
+    fn read_whole(
+        &self,
+        text: WholeText<'_>,
+        options: &ReadOptions,
+    ) -> Result<Dataset<T>, ReadError>;
+}
 
 /// Parses runs of whole lines.
 #[doc(hidden)]

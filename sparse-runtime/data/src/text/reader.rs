@@ -136,10 +136,10 @@ impl<T: Float, F: WholeFormat<T>> TextReader<F, T> {
     /// [`ReadError::Empty`], those of compressed files, and [`ReadError::Data`].
     pub fn read_path(&self, path: impl AsRef<Path>) -> Result<Dataset<T>, ReadError> {
         let path = path.as_ref();
-        let (reader, counter) = open_counted(path)?;
-        self.read_counted(&path.display().to_string(), reader, &|| {
-            (counter.bytes(), Some(counter.total()))
-        })
+        let (mut reader, counter) = open_counted(path)?;
+        let position = || (counter.bytes(), Some(counter.total()));
+        let (name, reader) = (&*path.display().to_string(), &mut reader);
+        self.format.read_whole(WholeText { name, reader, position: &position }, &self.options)
     }
 
     /// Reads everything from a reader; `name` stands for the file in messages.
@@ -147,8 +147,9 @@ impl<T: Float, F: WholeFormat<T>> TextReader<F, T> {
     /// # Errors
     ///
     /// As [`read_path`](TextReader::read_path).
-    pub fn read(&self, name: &str, reader: impl Read) -> Result<Dataset<T>, ReadError> {
-        self.read_counted(name, reader, &|| (0, None))
+    pub fn read(&self, name: &str, mut reader: impl Read) -> Result<Dataset<T>, ReadError> {
+        let text = WholeText { name, reader: &mut reader, position: &|| (0, None) };
+        self.format.read_whole(text, &self.options)
     }
 
     /// Reads text in memory; `name` stands for the file in messages.
@@ -159,38 +160,71 @@ impl<T: Float, F: WholeFormat<T>> TextReader<F, T> {
     pub fn read_bytes(&self, name: &str, text: &[u8]) -> Result<Dataset<T>, ReadError> {
         self.read(name, text)
     }
+}
 
-    fn read_counted(
-        &self,
-        name: &str,
-        reader: impl Read,
-        position: &dyn Fn() -> (u64, Option<u64>),
-    ) -> Result<Dataset<T>, ReadError> {
-        self.options.parallel.check("TextReader::parallel")?;
-        let n_threads = match self.format.independent_rows() {
-            Ok(()) => self.options.n_threads().min(MAX_PARTS),
-            Err(_) => 1,
-        };
-        let mut blocks = Blocks::with_size(reader, BLOCK_BYTES * n_threads);
-        let mut parsing: Option<Parsing<'_, T, F>> = None;
-        loop {
-            let lines = parsing.as_ref().map_or(0, |parsing| parsing.lines);
-            let block = blocks.next().map_err(|error| error.after(name, lines))?;
-            let Some(block) = block else { break };
-            match &mut parsing {
-                Some(parsing) => parsing.block(block)?,
-                None => {
-                    let text = block.strip_prefix(BYTE_ORDER_MARK).unwrap_or(block);
-                    parsing.insert(Parsing::new(name, self, n_threads, text)?).first(text)?;
-                }
+/// A text that is read as a whole.
+#[doc(hidden)]
+pub struct WholeText<'t> {
+    /// Stands for the file in messages.
+    name: &'t str,
+    reader: &'t mut dyn Read,
+    /// The bytes read so far, and those of the file, if they are known.
+    position: &'t dyn Fn() -> (u64, Option<u64>),
+}
+
+/// Says that [`TextReader`] reads a format, by functions that the library has for `f32`.
+macro_rules! whole_format {
+    ($Format:ty) => {
+        impl<T: Float> $crate::text::WholeFormat<T> for $Format {
+            fn read_whole(
+                &self,
+                text: $crate::text::WholeText<'_>,
+                options: &$crate::text::ReadOptions,
+            ) -> Result<$crate::Dataset<T>, $crate::ReadError> {
+                let format = self;
+                nnz_arrays::in_library!(<T> $crate::text::read_text::<T, $Format> => (
+                    format: &$Format,
+                    text: $crate::text::WholeText<'_>,
+                    options: &$crate::text::ReadOptions,
+                ) -> Result<$crate::Dataset<T>, $crate::ReadError>)
             }
-            let (bytes, total) = position();
-            self.options.tell(name, bytes, total);
         }
-        match parsing {
-            Some(parsing) if parsing.rows.n_rows > 0 => parsing.finish(),
-            _ => Err(ReadError::Empty { file: name.to_owned() }),
+    };
+}
+
+pub(crate) use whole_format;
+
+/// The samples of a text.
+pub(crate) fn read_text<T: Float, F: RowFormat<T>>(
+    format: &F,
+    WholeText { name, reader, position }: WholeText<'_>,
+    options: &ReadOptions,
+) -> Result<Dataset<T>, ReadError> {
+    options.parallel.check("TextReader::parallel")?;
+    let n_threads = match format.independent_rows() {
+        Ok(()) => options.n_threads().min(MAX_PARTS),
+        Err(_) => 1,
+    };
+    let mut blocks = Blocks::with_size(reader, BLOCK_BYTES * n_threads);
+    let mut parsing: Option<Parsing<'_, T, F>> = None;
+    loop {
+        let lines = parsing.as_ref().map_or(0, |parsing| parsing.lines);
+        let block = blocks.next().map_err(|error| error.after(name, lines))?;
+        let Some(block) = block else { break };
+        match &mut parsing {
+            Some(parsing) => parsing.block(block)?,
+            None => {
+                let text = block.strip_prefix(BYTE_ORDER_MARK).unwrap_or(block);
+                let parsed = Parsing::new(name, (format, options), n_threads, text)?;
+                parsing.insert(parsed).first(text)?;
+            }
         }
+        let (bytes, total) = position();
+        options.tell(name, bytes, total);
+    }
+    match parsing {
+        Some(parsing) if parsing.rows.n_rows > 0 => parsing.finish(),
+        _ => Err(ReadError::Empty { file: name.to_owned() }),
     }
 }
 
@@ -200,7 +234,8 @@ pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// A file being read: the samples so far, and their end in the file.
 struct Parsing<'a, T: Float, F: RowFormat<T>> {
     name: &'a str,
-    reader: &'a TextReader<F, T>,
+    format: &'a F,
+    options: &'a ReadOptions,
     rows: Chunk<T>,
     /// One parser for each thread; the first appends to `rows`.
     parsers: Vec<F::Parser>,
@@ -215,18 +250,19 @@ struct Parsing<'a, T: Float, F: RowFormat<T>> {
 impl<'a, T: Float, F: RowFormat<T>> Parsing<'a, T, F> {
     fn new(
         name: &'a str,
-        reader: &'a TextReader<F, T>,
+        (format, options): (&'a F, &'a ReadOptions),
         n_threads: usize,
         head: &[u8],
     ) -> Result<Self, ReadError> {
-        let columns = reader.format.columns();
+        let columns = format.columns();
         Ok(Parsing {
             name,
-            reader,
+            format,
+            options,
             rows: Chunk::new(&columns),
-            parsers: (0..n_threads).map(|_| reader.format.parser(head)).collect(),
+            parsers: (0..n_threads).map(|_| format.parser(head)).collect(),
             more: (1..n_threads).map(|_| Chunk::new(&columns)).collect(),
-            skips: Skips::new(reader.options.on_error),
+            skips: Skips::new(options.on_error),
             lines: 0,
             bytes: 0,
         })
@@ -263,7 +299,7 @@ impl<'a, T: Float, F: RowFormat<T>> Parsing<'a, T, F> {
             head
         });
         let parts: Vec<&[u8]> = parts.collect();
-        let on_error = self.reader.options.on_error;
+        let on_error = self.options.on_error;
         let mut faults = vec![Vec::new(); n_parts];
         let chunks = std::iter::once(&mut self.rows).chain(&mut self.more);
         let work = self.parsers.iter_mut().zip(chunks).zip(&parts).zip(&mut faults);
@@ -286,7 +322,7 @@ impl<'a, T: Float, F: RowFormat<T>> Parsing<'a, T, F> {
 
     fn finish(mut self) -> Result<Dataset<T>, ReadError> {
         let file = self.name.to_owned();
-        let columns = self.reader.format.columns();
+        let columns = self.format.columns();
         let dataset = self
             .rows
             .into_dataset(&columns)
