@@ -18,7 +18,7 @@ use std::any::Any;
 macro_rules! in_library {
     (<$T:ident> $($call:tt)*) => {
         // A constant, so that nothing is compiled for what it excludes.
-        if const { $crate::in_library::is_f32::<$T>() } {
+        if const { $crate::in_library::has::<$T>() } {
             $crate::in_library_instance!([type $T = f32;] $($call)*)
         } else {
             $crate::in_library_generic!($($call)*)
@@ -61,9 +61,10 @@ macro_rules! in_library_generic {
     };
 }
 
-/// Whether elements are `f32`.
-pub const fn is_f32<T: Stored>() -> bool {
-    matches!(T::TYPE, ElementType::F32)
+/// Whether the library has instances for an element type: for `f32`, where it was optimised. In a
+/// build without optimisation they would be slow, whatever the profile of the program.
+pub const fn has<T: Stored>() -> bool {
+    cfg!(is_optimised) && matches!(T::TYPE, ElementType::F32)
 }
 
 /// A function as the type that it has under another name.
@@ -83,4 +84,50 @@ pub fn same<A: 'static, B: Copy + 'static>(function: &A) -> B {
 #[inline(never)]
 fn not_in_library() -> ! {
     panic!("a rule that is not of the library has one of its `UpdateRule::BUILT_IN`")
+}
+
+#[cfg(test)]
+mod tests {
+    use sparse_core::element::Float;
+
+    fn sum_of<T: Float>(values: &[T], sum: &mut f64) -> usize {
+        *sum = values.iter().map(|value| value.as_f64()).sum();
+        values.len()
+    }
+
+    fn first_of<T: Float>(values: &[T]) -> &T {
+        &values[0]
+    }
+
+    /// As a function that programs call.
+    fn sum<T: Float>(values: &[T]) -> (usize, f64) {
+        let mut sum = 0.0;
+        let to = &mut sum;
+        let count = in_library!(<T> sum_of::<T> => (values: &[T], to: &mut f64) -> usize);
+        (count, sum)
+    }
+
+    #[test]
+    fn a_call_is_that_of_the_function_for_any_element() {
+        assert_eq!(sum(&[1.5f32, 2.0]), (2, 3.5));
+        assert_eq!(sum(&[1.5f64, 2.0, 3.0]), (3, 6.5));
+    }
+
+    /// Whether or not the library is optimised.
+    #[test]
+    fn an_instance_is_the_function_for_its_types() {
+        fn first<T: Float>(values: &[T]) -> &T {
+            in_library_instance!([type T = f32;] first_of::<T> => <'v>(values: &'v [T]) -> &'v T)
+        }
+        assert_eq!(first(&[7.0f32, 2.0]), &7.0);
+    }
+
+    #[test]
+    #[should_panic = "not of the library"]
+    fn an_instance_for_other_types_says_so() {
+        fn first<T: Float>(values: &[T]) -> &T {
+            in_library_instance!([type T = f32;] first_of::<T> => <'v>(values: &'v [T]) -> &'v T)
+        }
+        first(&[7.0f64, 2.0]);
+    }
 }

@@ -61,7 +61,7 @@ macro_rules! in_library_generic_of {
 /// Whether a rule is one of the library, on elements of `f32`.
 pub const fn is<R: UpdateRule, T: Float>(rule: nnz_optim::BuiltIn) -> bool {
     match R::BUILT_IN {
-        Some(built_in) => built_in as u8 == rule as u8 && nnz_arrays::in_library::is_f32::<T>(),
+        Some(built_in) => built_in as u8 == rule as u8 && nnz_arrays::in_library::has::<T>(),
         None => false,
     }
 }

@@ -1,6 +1,7 @@
 //! Slots of sums beside the weights and apart: the same bits.
 
 mod accuracy;
+mod by_pointer;
 mod catch_up;
 
 use super::{Fixed, Scratch, any_rows, step};
