@@ -188,7 +188,11 @@ fn n10_predictions_are_cut_only_when_asked() {
         assert!(shown.contains(&format!("clip_predictions: {low},{high}\n")), "{shown}");
     }
     for (model, clip, message) in [
-        ("logistic", "train", "--clip-predictions is for linear, poisson, matrix-factorization"),
+        (
+            "logistic",
+            "train",
+            "--clip-predictions is for linear, huber, quantile, poisson, matrix-factorization",
+        ),
         ("mf", "5,1", "5 is above 1"),
         ("mf", "all", "it is `train`, or `LOW,HIGH`"),
     ] {

@@ -38,7 +38,7 @@ fn a_run_that_goes_on_saves_the_model_of_one_that_was_not_ended() {
         &["--model", "logistic", "--data", &data, "--optimizer", "svrg", "--set", "update_freq=2"],
         &["--model", "mf", "--data", &ratings, "--format", "ratings", "--schedule", "step"],
     ] {
-        let epochs = |count| [more, &["--epochs", count]].concat();
+        let epochs = |count| [more, &["--json", "--epochs", count]].concat();
         let at_once = [&epochs("5")[..], &["--save", &whole]].concat();
         let lines = command_line::run("train", &at_once);
         let keep = ["--checkpoint", &run, "--checkpoint-batches", "3"];
@@ -46,7 +46,7 @@ fn a_run_that_goes_on_saves_the_model_of_one_that_was_not_ended() {
         let go_on = [&epochs("5")[..], &keep, &["--resume", "--save", &parts]].concat();
         let later = command_line::run("train", &go_on);
         assert_eq!((lines.lines().count(), later.lines().count()), (5, 3), "{more:?}");
-        assert!(later.starts_with("epoch 3/5"), "{later}");
+        assert!(later.starts_with("{\"epoch\":3,"), "{later}");
         assert_eq!(files.bytes("parts"), files.bytes("whole"), "{more:?}");
         // There is nothing left to do, but to save the model.
         files.forget("parts");
@@ -96,7 +96,7 @@ fn a_run_ends_when_it_gets_no_better_and_its_best_model_is_kept() {
     let data = files.write("train.svm", "1 1:1\n0 2:1\n1 1:1 3:1\n");
     let test = files.write("test.svm", "0 1:1\n1 2:1\n");
     let (first, best, run) = (files.path("first"), files.path("best"), files.path("run"));
-    let train = ["--model", "logistic", "--data", &data, "--test", &test];
+    let train = ["--model", "logistic", "--data", &data, "--test", &test, "--json"];
     let once = [&train[..], &["--epochs", "1", "--save", &first]].concat();
     command_line::run("train", &once);
     for watch in [&[][..], &["--watch", "auc"], &["--watch", "accuracy"]] {

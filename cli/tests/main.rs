@@ -5,6 +5,7 @@
 
 mod command_line;
 mod evaluate;
+mod examples;
 mod field_cases;
 mod flags;
 // What is missing of the data is told by the same words as in the tests of the library.
@@ -14,9 +15,31 @@ mod going_on;
 mod kept_runs;
 // Of an example, `main` and `fit` are not called.
 #[allow(dead_code, unreachable_pub)]
+#[path = "../../examples/factorization_machine.rs"]
+mod factorization_machine;
+#[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/logistic_regression.rs"]
 mod logistic_regression;
+mod model_file;
+#[allow(dead_code, unreachable_pub)]
+#[path = "../../examples/multi_task.rs"]
+mod multi_task;
+mod names_and_ranks;
+#[allow(dead_code, unreachable_pub)]
+#[path = "../../examples/poisson_regression.rs"]
+mod poisson_regression;
+mod predictions;
 mod programs;
 mod reading;
 mod real_data;
+mod robust_models;
+#[allow(dead_code, unreachable_pub)]
+#[path = "../../examples/softmax_regression.rs"]
+mod softmax_regression;
 mod tables;
+mod training_table;
+mod transcripts;
+mod vowpal_wabbit;
+#[allow(dead_code, unreachable_pub)]
+#[path = "../../examples/wide_deep.rs"]
+mod wide_deep;

@@ -37,7 +37,7 @@ fn the_command_line_carries_what_it_found_out() {
     ] {
         let arguments = [&["--model", model, "--data", data, "--epochs", "1"], more].concat();
         let line = command_line::run("train", &arguments);
-        assert!(line.starts_with("epoch 1/1  progressive loss "), "{model}: {line}");
+        assert!(line.contains("epoch    samples"), "{model}: {line}");
     }
     std::fs::remove_dir_all(folder).unwrap();
 }

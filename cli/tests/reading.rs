@@ -137,7 +137,11 @@ fn d20_files_of_other_formats_are_named() {
     );
     let errors = refusal("rows.txt", b"\x1f\x8b\x08\0\0\0\0\0");
     assert!(errors.contains("is compressed by gzip: give it a name that ends in .gz"), "{errors}");
-    let errors = refusal("vw.svm", b"1 |site a b |ad c:2\n");
+    // Text of Vowpal Wabbit is known by its first line; said to be LibSVM, it is named.
+    let data = files.write("vw.svm", "1 |site a b |ad c:2\n-1 |site b\n");
+    command_line::run("train", &["--model", "logistic", "--data", &data]);
+    let libsvm = ["--model", "logistic", "--data", &data, "--format", "libsvm"];
+    let errors = refused("train", &libsvm);
     assert!(errors.contains("`|site` is a namespace of Vowpal Wabbit's text"), "{errors}");
 }
 

@@ -56,7 +56,10 @@ fn lines_of_train(arguments: &[&str]) -> Vec<Value> {
 fn check_lines(lines: &[Value], epochs: usize, fields: &[&str]) {
     assert_eq!(lines.len(), epochs);
     for (line, epoch) in lines.iter().zip(1..) {
-        let names: Vec<&str> = line.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(line.get("progress").is_some(), epoch == 1, "{line}");
+        assert_eq!(line.get("best").is_some(), fields.contains(&"test_loss"), "{line}");
+        let names = line.as_object().unwrap().keys().map(String::as_str);
+        let names: Vec<&str> = names.filter(|name| !["best", "progress"].contains(name)).collect();
         assert_eq!(names, fields);
         assert_eq!(line["epoch"].as_u64(), Some(epoch));
         for name in names {

@@ -76,3 +76,48 @@ fn separators_are_said_once() {
     let errors = refused("train", &[&train[..], &["--separator", "ab"]].concat());
     assert!(errors.contains("one ASCII character, or `tab`"), "{errors}");
 }
+
+#[test]
+fn numbers_are_scaled_as_the_command_line_says() {
+    let files = Files::new("scaling");
+    let (data, model) = (files.write("people.csv", &people(',')), files.path("model"));
+    let train = ["--model", "logistic", "--data", &data, "--label", "bought", "--save", &model];
+    let shown = |scaling: &str| {
+        command_line::run("train", &[&train[..], &["--scaling", scaling]].concat());
+        assert_eq!(
+            command_line::run("predict", &["--model", &model, "--data", &data]).lines().count(),
+            300
+        );
+        command_line::run("inspect", &[&model])
+    };
+    assert!(shown("standard").contains("\nscales: age:4"));
+    assert!(shown("deviation").contains("\nscales: age:0:1"));
+    assert!(shown("buckets").contains(",age:buckets,"));
+    assert!(!shown("none").contains("\nscales: "));
+    command_line::run("train", &train);
+    let predict = ["--model", &model, "--data", &data, "--scaling", "none"];
+    assert!(refused("predict", &predict).contains("--scaling: the model's file says how"));
+}
+
+#[test]
+fn lists_missing_words_and_quoted_line_ends_are_read() {
+    let files = Files::new("lists");
+    let line = |i: usize| {
+        let tags = ["a|b", "b", "", "a"][i % 4];
+        let age = if i % 5 == 0 { "NA".to_owned() } else { i.to_string() };
+        format!("{},\"{tags}\",\"two\nlines\",{age}\n", u8::from(tags.contains('a')))
+    };
+    let text = "y,tags,note,age\n".to_owned() + &(0..200).map(line).collect::<String>();
+    let (data, model) = (files.write("rows.csv", &text), files.path("model"));
+    let train = ["--model", "logistic", "--data", &data, "--header", "--save", &model];
+    let schema = ["--schema", "y:label,tags:list,note:categorical,age:numeric"];
+    let errors = refused("train", &[&train[..], &schema].concat());
+    assert!(errors.contains("rows.csv:3:"), "{errors}");
+    command_line::run("train", &[&train[..], &schema, &["--na", "NA"]].concat());
+    let evaluate = ["--model", &model[..], "--data", &data];
+    let found = command_line::run("evaluate", &[&evaluate[..], &["--json"]].concat());
+    let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+    assert_eq!((&found["samples"], &found["auc"]), (&200.into(), &1.0.into()));
+    assert_eq!(command_line::run("predict", &evaluate).lines().count(), 200);
+    assert!(command_line::run("inspect", &[&model]).contains("\nna: NA\n"));
+}

@@ -5,7 +5,7 @@ use nnz::data::npz::NpzCsr;
 use nnz::data::stream::Stream;
 use nnz::data::{
     BatchOptions, Batches, ColumnValues, DataSource, Dataset, Delimited, Hashing, LibFfm, Numbers,
-    OnError, Ratings, ReadError, TextReader, WholeFormat, Words,
+    OnError, Ratings, ReadError, TextReader, VowpalWabbit, WholeFormat, Words,
     matrix_market as matrix_market_file,
 };
 use nnz::model::BatchSource;
@@ -105,6 +105,13 @@ pub fn libffm(bytes: &[u8]) -> bool {
     [LibFfm::new(), LibFfm::new().n_features(100).add_repeated()]
         .map(|format| text_of_format(format, bytes))
         .contains(&true)
+}
+
+/// Text of Vowpal Wabbit.
+pub fn vowpal_wabbit(bytes: &[u8]) -> bool {
+    let plain = VowpalWabbit::new(Hashing::new(6).unwrap());
+    let crossed = plain.clone().cross("a", "b").cross_initials(b':', b'u');
+    [plain, crossed].map(|format| text_of_format(format, bytes)).contains(&true)
 }
 
 /// Text as documents.

@@ -12,7 +12,7 @@ mod files;
 pub use arrays::{csr, row_sparse};
 pub use files::{
     cache, checkpoint, compressed, delimited, libffm, libsvm, matrix_market, npz, ratings, stream,
-    words,
+    vowpal_wabbit, words,
 };
 
 /// A target by name.
@@ -29,6 +29,7 @@ pub const TARGETS: &[Target] = &[
     ("delimited", delimited),
     ("ratings", ratings),
     ("libffm", libffm),
+    ("vowpal_wabbit", vowpal_wabbit),
     ("words", words),
     ("stream", stream),
     ("cache", cache),

@@ -1,6 +1,8 @@
 //! The formats of files, and the guess from a name.
 
 use clap::ValueEnum;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -17,6 +19,8 @@ pub(crate) enum Format {
     Csv,
     /// A label, a tab and a text.
     Words,
+    /// Text of Vowpal Wabbit: `label |namespace feature:value …`
+    Vw,
     /// User, item and rating.
     Ratings,
 }
@@ -29,13 +33,19 @@ impl Format {
 
     /// By the ending of a name, that of compression left out.
     pub(crate) fn of(path: &Path) -> Self {
-        Self::of_ending(path).unwrap_or(Format::Libsvm)
+        Self::of_ending(path).unwrap_or_else(|| Self::of_first_line(path))
+    }
+
+    /// LibSVM, or text of Vowpal Wabbit where the first line has a `|`.
+    fn of_first_line(path: &Path) -> Self {
+        if has_bar(path) { Format::Vw } else { Format::Libsvm }
     }
 
     /// Why it is taken for that format.
     pub(crate) fn reason(path: &Path) -> &'static str {
         match Self::of_ending(path) {
             Some(_) => "by its ending",
+            None if has_bar(path) => "by the `|` of its first line",
             None => "since its ending is of no other format",
         }
     }
@@ -48,9 +58,23 @@ impl Format {
             Some("tsv") => Some(Format::Criteo),
             Some("csv") => Some(Format::Csv),
             Some("txt") => Some(Format::Words),
+            Some("vw") => Some(Format::Vw),
             _ => None,
         }
     }
+}
+
+/// Whether the first line of a file has a `|`, as of no other format; of a pipe nothing is read.
+fn has_bar(path: &Path) -> bool {
+    /// More than the labels and the tag of a line.
+    const BEGINNING: u64 = 4096;
+    let mut beginning = Vec::new();
+    let mut read = || File::open(path)?.take(BEGINNING).read_to_end(&mut beginning);
+    if !path.is_file() || read().is_err() {
+        return false;
+    }
+    let mut lines = beginning.split(|byte| *byte == b'\n');
+    lines.find(|line| !line.trim_ascii().is_empty()).is_some_and(|line| line.contains(&b'|'))
 }
 
 /// As on the command line.

@@ -1,6 +1,10 @@
 //! Files to data: how a file is read, by flags, by its name, and by the notes of a model.
 
+mod check;
+mod collisions;
+mod crosses;
 mod format;
+mod names;
 mod open;
 mod schema;
 mod two_labels;
@@ -9,40 +13,48 @@ use crate::Failure;
 use crate::files::beside;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
+pub(crate) use collisions::{HashBits, Occupancy};
+use crosses::initials;
 pub(crate) use format::Format;
 use nnz::data::{
     AnyDataset, Classes, Delimited, Hashing, IdMap, LibFfm, NumberScale, OnError, Problem, Ratings,
-    ReadError, Words,
+    ReadError, VowpalWabbit, Words,
 };
 use nnz::kernels::{MAX_THREADS, Parallel};
 use nnz::prelude::*;
 use open::Lines;
-use schema::{no_schema, separator};
+use schema::{has_weight, no_schema, separator};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-pub(crate) use two_labels::TwoLabels;
+pub(crate) use two_labels::{TwoLabels, listed};
 
 /// How files are read.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Reading {
     /// What the files are; by their ending if not said: .ffm, .tsv (criteo), .csv, .txt (words),
-    /// else libsvm.
+    /// .vw, else vw if the first line has a `|`, and libsvm.
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
-    /// csv: the columns in order, name:kind, or a file that has them so; kinds are label, numeric,
-    /// count, buckets, categorical and ignore.
+    /// csv: the columns in order, name:kind, or a file that has them so; kinds are label, weight,
+    /// numeric, count, buckets, categorical, list (`a|b|c`) and ignore.
     #[arg(long)]
     pub(crate) schema: Option<String>,
     /// csv: the column of the label, by its name in the first line, where there is no --schema: the
     /// kinds of the other columns are inferred from the first 10,000 lines, and printed.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["schema", "no_header"])]
     label: Option<String>,
+    /// csv: the column of the weights of samples, by its name, where there is no --schema.
+    #[arg(long, value_name = "NAME", conflicts_with = "schema", requires = "label")]
+    weight: Option<String>,
     /// csv: write the schema to this file, to be edited and read by --schema.
     #[arg(long, value_name = "FILE")]
     schema_out: Option<PathBuf>,
     /// csv: what separates the fields, a character or `tab`; a comma if not said.
     #[arg(long, value_name = "CHARACTER", value_parser = separator)]
     pub(crate) separator: Option<char>,
+    /// csv: a word that stands for a missing number, besides nothing: --na NA --na ?.
+    #[arg(long, value_name = "WORD")]
+    pub(crate) na: Vec<String>,
     /// csv: the first line has the names of the columns. A model that was trained so reads other
     /// files so too.
     #[arg(long)]
@@ -58,13 +70,29 @@ pub(crate) struct Reading {
     /// pipe is taken as it is.
     #[arg(long)]
     pub(crate) no_scaling: bool,
+    /// csv: what becomes of numeric columns, standard if not said; `buckets` makes categories of
+    /// numbers.
+    #[arg(long, value_enum, conflicts_with = "no_scaling")]
+    pub(crate) scaling: Option<Scaling>,
+    /// csv: the words that are labels, where they are not numbers.
+    #[arg(skip)]
+    pub(crate) label_names: Vec<String>,
     /// What numeric columns are scaled by.
     #[arg(skip)]
     pub(crate) scales: Vec<NumberScale>,
-    /// criteo, csv and words: hash into 2^BITS columns; 20 if not said. libsvm and libffm: fold
-    /// indices into so many columns, as those of 64 bits that are hashes themselves.
-    #[arg(long, short = 'b', value_name = "BITS")]
-    pub(crate) hash_bits: Option<u32>,
+    /// csv and criteo: cross these columns, vw: these two namespaces: a feature for their values
+    /// together.
+    #[arg(long, value_name = "A,B")]
+    pub(crate) cross: Vec<String>,
+    /// vw: cross the namespaces that begin with one letter with those that begin with another; `:`
+    /// is any.
+    #[arg(long, short = 'q', value_name = "AB", value_parser = initials)]
+    pub(crate) quadratic: Vec<String>,
+    /// criteo, csv, vw and words: hash into 2^BITS columns; 20 if not said. libsvm and libffm: fold
+    /// indices into so many columns, as those of 64 bits that are hashes themselves. `auto` reads
+    /// the training data once more: at most 1 % of the features then share a column.
+    #[arg(long, short = 'b', value_name = "BITS|auto")]
+    pub(crate) hash_bits: Option<HashBits>,
     /// The seed of that hash; 0 if not said.
     #[arg(long)]
     pub(crate) hash_seed: Option<u64>,
@@ -99,6 +127,19 @@ pub(crate) struct Reading {
     /// Threads for reading data and for steps of large batches.
     #[arg(long, value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_THREADS as u64))]
     pub(crate) threads: Option<usize>,
+}
+
+/// How numeric columns are scaled.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+pub(crate) enum Scaling {
+    /// Less their mean, and divided by their deviation.
+    Standard,
+    /// Divided by their deviation alone.
+    Deviation,
+    /// As categories: small whole numbers, and ranges of larger ones.
+    Buckets,
+    /// As they are.
+    None,
 }
 
 /// What becomes of a row whose indices do not ascend.
@@ -171,71 +212,6 @@ pub(crate) fn tell_skipped(data: &AnyDataset) {
 }
 
 impl Reading {
-    /// Refuses what would be said in vain of a file of this format, and a number of features of one
-    /// whose columns follow from the hash.
-    pub(crate) fn check(&self, path: &Path, n_features: Option<usize>) -> Result<(), String> {
-        let format = self.format_of(path);
-        let (hashed, words, csv) =
-            (self.is_hashed(path), format == Format::Words, format == Format::Csv);
-        let libsvm = format == Format::Libsvm;
-        let indexed = matches!(format, Format::Libsvm | Format::Libffm);
-        let (of_hashed, as_they_are) =
-            ("formats that are hashed", "its ids are counted as they come");
-        let sorts = "its entries may be in any order";
-        let from_hash = "its columns are as many as --hash-bits says";
-        for (flag, is_given, has_meaning, of, why) in [
-            ("--hash-bits", self.hash_bits.is_some(), hashed, of_hashed, as_they_are),
-            (
-                "--hash-seed",
-                self.hash_seed.is_some(),
-                hashed,
-                of_hashed,
-                "its columns are taken as they are numbered, unless --hash-bits folds them",
-            ),
-            ("--unsorted", self.unsorted != Unsorted::Refuse, libsvm, "libsvm", sorts),
-            ("--repeated", self.repeated != Repeated::Refuse, libsvm, "libsvm", sorts),
-            (
-                "--unknown",
-                self.unknown != Unknown::Refuse,
-                indexed,
-                "libsvm and libffm",
-                "its columns are those that the model has",
-            ),
-            ("--ngrams", self.ngrams.is_some(), words, "words", "it has no text"),
-            ("--schema", self.schema.is_some(), csv, "csv", "it has columns of its own"),
-            ("--label", self.label.is_some(), csv, "csv", "its labels are where its format says"),
-            ("--schema-out", self.schema_out.is_some(), csv, "csv", "it has no schema"),
-            ("--separator", self.separator.is_some(), csv, "csv", "its format says what separates"),
-            ("--header", self.header, csv, "csv", "it has no line of names"),
-            ("--no-header", self.no_header, csv, "csv", "it has no line of names"),
-            ("--no-scaling", self.no_scaling, csv, "csv", "its numbers are taken as they are"),
-            (
-                "--index-base",
-                self.index_base != Base::Detect,
-                libsvm,
-                "libsvm",
-                "it says so itself",
-            ),
-            (
-                "--features",
-                n_features.is_some(),
-                indexed && self.hash_bits.is_none(),
-                "libsvm and libffm without --hash-bits",
-                if hashed { from_hash } else { "its ids are counted as they come" },
-            ),
-        ] {
-            if is_given && !has_meaning {
-                return Err(format!(
-                    "{flag} is for {of}, but `{}` is read as {}, by {}: {why}; leave {flag} out, or say another --format",
-                    path.display(),
-                    format.name(),
-                    if self.format.is_some() { "its --format" } else { "its ending" },
-                ));
-            }
-        }
-        Ok(())
-    }
-
     pub(crate) fn format_of(&self, path: &Path) -> Format {
         self.format.unwrap_or_else(|| Format::of(path))
     }
@@ -243,14 +219,17 @@ impl Reading {
     /// Whether columns of a file are those of a hash.
     pub(crate) fn is_hashed(&self, path: &Path) -> bool {
         match self.format_of(path) {
-            Format::Criteo | Format::Csv | Format::Words => true,
+            Format::Criteo | Format::Csv | Format::Words | Format::Vw => true,
             Format::Libsvm | Format::Libffm => self.hash_bits.is_some(),
             Format::Ratings => false,
         }
     }
 
     pub(crate) fn hash_bits(&self) -> u32 {
-        self.hash_bits.unwrap_or(20)
+        match self.hash_bits {
+            Some(HashBits::Bits(bits)) => bits,
+            Some(HashBits::Auto) | None => 20,
+        }
     }
 
     pub(crate) fn hash_seed(&self) -> u64 {
@@ -377,17 +356,19 @@ impl Reading {
                 lines.open(change_if(no_labels, format, LibFfm::without_labels))
             }
             Format::Criteo => {
-                let format = Delimited::criteo(hashing);
+                let format = self.crossed(Delimited::criteo(hashing))?;
                 lines.open(change_if(no_labels, format, Delimited::without_labels))
             }
-            Format::Csv => {
-                let schema = self.schema.as_deref().ok_or_else(|| no_schema(path))?;
-                let format =
-                    self.csv()?.with_schema(schema)?.scaled(self.scales.iter().cloned())?;
-                lines.open(change_if(no_labels, format, Delimited::without_labels))
+            Format::Csv => lines.open(self.table(path, no_labels)?),
+            Format::Vw => {
+                let format = self.vowpal_wabbit(hashing)?;
+                // Whether a stream has importances is not known before its end.
+                let is_stream = self.stream.is_some();
+                let format = change_if(is_stream, format, VowpalWabbit::without_importance);
+                lines.open(change_if(no_labels, format, VowpalWabbit::without_labels))
             }
             Format::Words => {
-                let format = Words::new(hashing).ngrams(1..=self.ngrams())?.unit_norm();
+                let format = self.words(hashing)?;
                 // An ending of a name says little.
                 let format = change_if(self.format.is_none(), format, Words::expect_letters);
                 lines.open(change_if(no_labels, format, Words::without_labels))
@@ -402,6 +383,20 @@ impl Reading {
         }
     }
 
+    /// Text as terms.
+    fn words(&self, hashing: Hashing) -> Result<Words> {
+        Ok(Words::new(hashing).ngrams(1..=self.ngrams())?.unit_norm())
+    }
+
+    /// Tables as the schema says.
+    pub(crate) fn table(&self, path: &Path, no_labels: bool) -> Result<Delimited> {
+        let schema = self.schema.as_deref().ok_or_else(|| no_schema(path))?;
+        let format = self.csv()?.with_schema(schema)?.scaled(self.scales.iter().cloned())?;
+        let format = self.crossed(format)?.weighs_samples();
+        let format = format.label_names(self.label_names.iter().cloned());
+        Ok(change_if(no_labels, format, Delimited::without_labels))
+    }
+
     /// A reader of LibSVM text that takes what the command line says.
     fn tolerant(&self, reader: libsvm::Reader, no_labels: bool) -> libsvm::Reader {
         use libsvm::Reader;
@@ -409,6 +404,11 @@ impl Reading {
         let reader = change_if(self.repeated == Repeated::Add, reader, Reader::add_repeated);
         let reader = change_if(self.unknown == Unknown::Ignore, reader, Reader::ignore_unknown);
         change_if(no_labels, reader, Reader::without_labels)
+    }
+
+    /// Whether a csv file has a column of weights.
+    pub(crate) fn has_weights(&self) -> bool {
+        self.schema.as_deref().is_some_and(has_weight)
     }
 
     /// Whether the first line of a csv file is its header.
@@ -419,7 +419,8 @@ impl Reading {
     /// All that the parsed data depends on, besides the file.
     fn way(&self, known: &Known) -> String {
         let Reading { format, schema, skip, index_base, scales, .. } = self;
-        let header = (self.has_header(), scales, self.separator);
+        let header = (self.has_header(), scales, self.separator, &self.cross, &self.quadratic);
+        let header = (header, &self.label_names, &self.na);
         let hash = (self.hash_bits(), self.hash_seed(), self.ngrams());
         let base = (index_base, known.index_base);
         let columns = (known.n_features, known.no_labels);

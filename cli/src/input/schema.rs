@@ -1,6 +1,6 @@
 //! The schema of a csv file: given, read from a file, or inferred; and the scales of its numbers.
 
-use super::{Format, Reading};
+use super::{Format, Reading, Scaling};
 use crate::Failure;
 use crate::files::check_not_read;
 use crate::report::note;
@@ -23,9 +23,15 @@ impl Reading {
             if path.exists() && !path.is_file() {
                 return Err("--label: what comes through a pipe is read once, and the schema is inferred before: say --schema and --header".into());
             }
-            let format = self.csv()?.infer(path, label, FIRST_LINES)?;
-            note(format_args!("{}: schema {}", path.display(), format.schema()));
-            (self.schema, self.header) = (Some(format.schema()), true);
+            let mut schema = self.csv()?.infer(path, label, FIRST_LINES)?.schema();
+            if let Some(weight) = &self.weight {
+                schema = with_weight(&schema, weight)?;
+            }
+            note(format_args!("{}: schema {schema}", path.display()));
+            (self.schema, self.header) = (Some(schema), true);
+        }
+        if self.scaling == Some(Scaling::Buckets) {
+            self.schema = self.schema.as_deref().map(in_buckets);
         }
         if let (Some(file), Some(schema)) = (&self.schema_out, &self.schema) {
             check_not_read("--schema-out", file, [path])?;
@@ -35,10 +41,21 @@ impl Reading {
         Ok(())
     }
 
+    /// Reads the labels of the training data, where classes may be words: their positions in byte
+    /// order are the labels then.
+    pub(crate) fn find_label_names(&mut self, path: &Path) -> Result<(), Failure> {
+        let is_csv = self.format_of(path) == Format::Csv;
+        if let Some(schema) = self.schema.as_deref().filter(|_| is_csv && path.is_file()) {
+            let format = self.csv()?.with_schema(schema)?;
+            self.label_names = format.label_texts(path)?.unwrap_or_default();
+        }
+        Ok(())
+    }
+
     /// Text with fields, whose columns are not declared.
     pub(super) fn csv(&self) -> Result<Delimited> {
         let hashing = Hashing::new(self.hash_bits())?.seed(self.hash_seed());
-        let format = Delimited::csv(hashing).header(self.has_header());
+        let format = Delimited::csv(hashing).header(self.has_header()).missing(self.na.clone());
         Ok(match self.separator {
             Some(separator) => format.separator(separator as u8),
             None => format,
@@ -49,12 +66,16 @@ impl Reading {
     /// read twice.
     pub(crate) fn measure(&mut self, path: &Path) -> Result<(), Failure> {
         let is_csv = self.format_of(path) == Format::Csv;
-        if let Some(schema) = self.schema.as_deref().filter(|_| is_csv && !self.no_scaling)
+        let is_scaled = !self.no_scaling && self.scaling != Some(Scaling::None);
+        if let Some(schema) = self.schema.as_deref().filter(|_| is_csv && is_scaled)
             && path.is_file()
         {
             let format = self.csv()?.with_schema(schema)?;
             if kinds(schema).any(|kind| kind == "numeric") {
                 self.scales = format.measure(path)?;
+                if self.scaling == Some(Scaling::Deviation) {
+                    self.scales.iter_mut().for_each(|scale| scale.mean = 0.0);
+                }
             }
         }
         Ok(())
@@ -69,6 +90,36 @@ pub(super) fn separator(text: &str) -> Result<char, String> {
         (_, Some(one), None) if one.is_ascii() && !matches!(one, '"' | '\n' | '\r') => Ok(one),
         _ => Err("it is one ASCII character, or `tab`".to_owned()),
     }
+}
+
+/// A schema in which one column holds the weights of samples.
+fn with_weight(schema: &str, weight: &str) -> Result<String, String> {
+    let columns: Vec<&str> = schema.split(',').collect();
+    let name = |column: &&str| column.rsplit_once(':').map(|(name, _)| name.to_owned());
+    if !columns.iter().any(|column| name(column).as_deref() == Some(weight)) {
+        let known: Vec<String> = columns.iter().filter_map(name).collect();
+        let known = known.join(", ");
+        return Err(format!("--weight: the header has no column `{weight}`: it has {known}"));
+    }
+    let column = |column: &&str| {
+        let is_it = name(column).as_deref() == Some(weight);
+        if is_it { format!("{weight}:weight") } else { (*column).to_owned() }
+    };
+    Ok(columns.iter().map(column).collect::<Vec<_>>().join(","))
+}
+
+/// A schema whose numeric columns are kept in buckets.
+fn in_buckets(schema: &str) -> String {
+    let column = |column: &str| match column.trim().rsplit_once(':') {
+        Some((name, "numeric")) => format!("{name}:buckets"),
+        _ => column.to_owned(),
+    };
+    schema.split(',').map(column).collect::<Vec<_>>().join(",")
+}
+
+/// Whether a schema has a column of weights.
+pub(super) fn has_weight(schema: &str) -> bool {
+    kinds(schema).any(|kind| kind == "weight")
 }
 
 /// The kinds of the columns of a schema.

@@ -17,10 +17,24 @@ impl TwoLabels {
     /// Of the training data: `asked` for, or the larger of two that a loss would not read. None
     /// where labels are read as they are.
     pub(crate) fn find(
-        asked: Option<f64>,
+        asked: Option<&str>,
         data: &AnyDataset,
         path: &Path,
+        names: &[String],
     ) -> Result<Option<Self>, Failure> {
+        let number = |asked: &str| match names.iter().position(|name| name == asked) {
+            Some(position) => Ok(position as f64),
+            None => asked.parse::<f64>().ok().filter(|_| names.is_empty()).ok_or_else(|| {
+                let known = names.join(", ");
+                let known = if names.is_empty() { "numbers".to_owned() } else { known };
+                format!(
+                    "--positive {asked}: no sample of `{}` has that label: they are {known}",
+                    path.display()
+                )
+            }),
+        };
+        let asked = asked.map(number).transpose()?;
+        let listed = |labels: &[f64]| listed(labels, names);
         let path = path.display();
         let AnyDataset::Memory(data) = data else {
             return match asked {
@@ -38,7 +52,8 @@ impl TwoLabels {
         let is_read = few == [-1.0, 1.0] || few.iter().all(|label| (0.0..=1.0).contains(label));
         match (asked, few) {
             (Some(positive), _) if !few.contains(&positive) => Err(format!(
-                "--positive {positive}: no sample of `{path}` has that label: they are {}",
+                "--positive {}: no sample of `{path}` has that label: they are {}",
+                listed(&[positive]),
                 listed(few)
             )
             .into()),
@@ -56,7 +71,7 @@ impl TwoLabels {
             (None, _) => Err(format!(
                 "`{path}` has the labels {}, and the model has two classes: --positive {} makes one of them the positive class, --model softmax takes them all",
                 listed(few),
-                few[few.len() - 1]
+                listed(&few[few.len() - 1..])
             )
             .into()),
         }
@@ -70,23 +85,32 @@ impl TwoLabels {
             }
             // Its labels would be taken for others without a word.
             AnyDataset::Stream(_) => Err(format!(
-                "the model's file says that {self}, which holds for data in memory: leave --stream out"
+                "the model's file says that {}, which holds for data in memory: leave --stream out",
+                self.told(&[])
             )
             .into()),
         }
     }
 }
 
-/// `2 is positive, 1 is negative`.
-impl std::fmt::Display for TwoLabels {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl TwoLabels {
+    /// `2 is positive, 1 is negative`; the labels are positions among `names`, if there are some.
+    pub(crate) fn told(&self, names: &[String]) -> String {
+        let positive = listed(&[self.positive], names);
         match self.negative {
-            Some(negative) => write!(f, "{} is positive, {negative} is negative", self.positive),
-            None => write!(f, "{} is positive, all others are negative", self.positive),
+            Some(negative) => {
+                format!("{positive} is positive, {} is negative", listed(&[negative], names))
+            }
+            None => format!("{positive} is positive, all others are negative"),
         }
     }
 }
 
-fn listed(labels: &[f64]) -> String {
-    labels.iter().map(f64::to_string).collect::<Vec<_>>().join(", ")
+/// Labels by their words, if they have some.
+pub(crate) fn listed(labels: &[f64], names: &[String]) -> String {
+    let name = |label: &f64| match names.get(*label as usize) {
+        Some(name) => name.clone(),
+        None => label.to_string(),
+    };
+    labels.iter().map(name).collect::<Vec<_>>().join(", ")
 }

@@ -18,4 +18,20 @@ graph! {
         loss logistic(score, y);
         output probability = sigmoid(score);
     }
+
+    /// [`FactorizationMachine`] with a weight for each sample.
+    pub model WeightedFactorizationMachine {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        label weight: dense[n];
+
+        param w: row_sparse[d, 1] = Zeros;
+        param v: row_sparse[d, k] = Normal { mean: 0.0, std: 0.01 };
+        param b: dense[1] = Zeros;
+
+        let score = dot(x, w) + pairwise_interaction(x, v) + b;
+
+        loss logistic(score, y, weight = weight);
+        output probability = sigmoid(score);
+    }
 }

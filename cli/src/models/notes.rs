@@ -20,10 +20,14 @@ const IDS: &str = "ids";
 const HEADER: &str = "header";
 const SEPARATOR: &str = "separator";
 const SCALES: &str = "scales";
+const CROSS: &str = "cross";
+const NA: &str = "na";
+const QUADRATIC: &str = "quadratic";
 const CLASSES: &str = "classes";
 pub(crate) const CLIP: &str = "clip_predictions";
 const POSITIVE: &str = "positive";
 const NEGATIVE: &str = "negative";
+const LABEL_NAMES: &str = "label_names";
 
 /// What ids a model's rows stand for, in a few words: how many, and a hash of all in their order.
 fn note_of_ids((users, items): &(IdMap, IdMap)) -> Result<String, DataError> {
@@ -58,6 +62,19 @@ pub(crate) fn classes(notes: &[(String, String)]) -> Result<Option<Vec<f64>>, St
     let Some((_, note)) = notes.iter().find(|(name, _)| name == CLASSES) else { return Ok(None) };
     let labels: Result<_, _> = note.split(", ").map(str::parse).collect();
     labels.map(Some).map_err(|_| unreadable(CLASSES, note))
+}
+
+/// The words that are labels, as noted; none where labels are numbers.
+pub(crate) fn label_names(notes: &[(String, String)]) -> Result<Vec<String>, String> {
+    let Some((_, note)) = notes.iter().find(|(name, _)| name == LABEL_NAMES) else {
+        return Ok(Vec::new());
+    };
+    serde_json::from_str(note).map_err(|_| unreadable(LABEL_NAMES, note))
+}
+
+/// The note of the labels of two classes that are read as they are.
+pub(crate) fn note_of_read_labels(labels: &[f64]) -> (&'static str, String) {
+    (CLASSES, labels.iter().map(f64::to_string).collect::<Vec<_>>().join(", "))
 }
 
 /// What predictions are cut to, as noted.
@@ -136,11 +153,21 @@ impl Reading {
         notes.extend(schema.map(|schema| (SCHEMA, schema)));
         let separator = self.separator.filter(|_| format == Format::Csv);
         notes.extend(separator.map(|separator| (SEPARATOR, separator.to_string())));
+        for (name, crosses) in [(CROSS, &self.cross), (QUADRATIC, &self.quadratic), (NA, &self.na)]
+        {
+            if !crosses.is_empty() {
+                notes.push((name, crosses.join(";")));
+            }
+        }
         if self.has_header() && format == Format::Csv {
             notes.push((HEADER, true.to_string()));
         }
         if !self.scales.is_empty() {
             notes.push((SCALES, note_of_scales(&self.scales)));
+        }
+        if !self.label_names.is_empty() {
+            // Text is nothing that JSON cannot write.
+            notes.push((LABEL_NAMES, serde_json::to_string(&self.label_names).unwrap_or_default()));
         }
         if let Some(classes) = &known.classes {
             let labels: Vec<String> = classes.labels().iter().map(f64::to_string).collect();
@@ -158,6 +185,11 @@ impl Reading {
 
     /// Reads as was [noted](Self::notes), unless the command line says otherwise: then it is wrong.
     pub(crate) fn adopt(&mut self, notes: &[(String, String)]) -> Result<(), String> {
+        for (name, said) in [(CROSS, &self.cross), (QUADRATIC, &self.quadratic), (NA, &self.na)] {
+            if !said.is_empty() && !notes.iter().any(|(known, _)| known == name) {
+                return Err(format!("the model was trained without `--{name}`: leave it out"));
+            }
+        }
         for (name, note) in notes {
             match &name[..] {
                 FORMAT => adopt(&mut self.format, name, note)?,
@@ -166,12 +198,16 @@ impl Reading {
                 HASH_BITS => adopt(&mut self.hash_bits, name, note)?,
                 HASH_SEED => adopt(&mut self.hash_seed, name, note)?,
                 NGRAMS => adopt(&mut self.ngrams, name, note)?,
+                CROSS => adopt_all(&mut self.cross, name, note)?,
+                QUADRATIC => adopt_all(&mut self.quadratic, name, note)?,
+                LABEL_NAMES => self.label_names = label_names(notes)?,
+                NA => adopt_all(&mut self.na, name, note)?,
                 HEADER => self.noted_header = note == "true",
-                SCALES if self.no_scaling => {
-                    return Err(
-                        "--no-scaling: the model was trained on scaled numbers: leave it out"
-                            .into(),
-                    );
+                SCALES if self.no_scaling || self.scaling.is_some() => {
+                    let flag = if self.no_scaling { "--no-scaling" } else { "--scaling" };
+                    return Err(format!(
+                        "{flag}: the model's file says how its numbers are scaled: leave it out"
+                    ));
                 }
                 SCALES => self.scales = scales_of(note).ok_or_else(|| unreadable(name, note))?,
                 INDEX_BASE => {
@@ -199,6 +235,16 @@ fn adopt<T: FromStr + PartialEq>(
         Some(other) if said.as_ref() != Some(&other) => Err(other_than_trained(name, note)),
         _ => Ok(()),
     }
+}
+
+/// Takes a note of several words where nothing is said.
+fn adopt_all(said: &mut Vec<String>, name: &str, note: &str) -> Result<(), String> {
+    let noted: Vec<String> = note.split(';').map(str::to_owned).collect();
+    if !said.is_empty() && *said != noted {
+        return Err(other_than_trained(name, note));
+    }
+    *said = noted;
+    Ok(())
 }
 
 fn unreadable(name: &str, note: &str) -> String {

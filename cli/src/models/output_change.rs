@@ -12,8 +12,36 @@ use std::fmt::Write;
 pub(crate) enum Change {
     /// The first number is cut to a range.
     Clip(f64, f64),
-    /// The label of the largest number, of the first of those that are as large.
-    Label(Vec<f64>),
+    /// The label of the predicted class stands in the place of the numbers.
+    Label(ClassNames),
+}
+
+/// The labels of classes, and which is predicted.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ClassNames {
+    pub(crate) names: Vec<String>,
+    /// Of two classes, from which number on the second is predicted; of any number of classes that
+    /// of the largest number is, the first of those that are as large.
+    pub(crate) threshold: Option<f64>,
+}
+
+impl ClassNames {
+    /// The label of a sample with these numbers.
+    fn of(&self, mut numbers: impl Iterator<Item = f64>) -> &str {
+        let class = match self.threshold {
+            Some(threshold) => usize::from(numbers.next().unwrap_or(0.0) >= threshold),
+            None => {
+                let mut largest = (f64::NEG_INFINITY, 0);
+                for (class, number) in numbers.enumerate() {
+                    if number > largest.0 {
+                        largest = (number, class);
+                    }
+                }
+                largest.1
+            }
+        };
+        self.names.get(class).map_or("", String::as_str)
+    }
 }
 
 impl Change {
@@ -30,16 +58,10 @@ impl Change {
                     let _ = write!(line, "{}{rest}", number.clamp(*low, *high));
                 }
             }
-            Change::Label(labels) => {
-                let mut largest = (f64::NEG_INFINITY, 0);
-                for (class, number) in line.split('\t').enumerate() {
-                    let number = number.parse().unwrap_or(f64::NEG_INFINITY);
-                    if number > largest.0 {
-                        largest = (number, class);
-                    }
-                }
-                line.clear();
-                let _ = write!(line, "{}", labels.get(largest.1).copied().unwrap_or(f64::NAN));
+            Change::Label(names) => {
+                let numbers = line.split('\t');
+                let numbers = numbers.map(|text| text.parse().unwrap_or(f64::NEG_INFINITY));
+                *line = names.of(numbers).to_owned();
             }
         }
     }
@@ -59,26 +81,43 @@ impl<M: Metric> Metric for Clipped<M> {
     }
 
     fn start(&self) -> Box<dyn Accumulator> {
-        Box::new(Seen { low: self.low, high: self.high, seen: self.metric.start() })
+        let (low, high) = (self.low, self.high);
+        let change = move |output: f64| output.clamp(low, high);
+        Box::new(Changed { change, seen: self.metric.start() })
     }
 }
 
-struct Seen {
-    low: f64,
-    high: f64,
+/// A metric of scores that are positive from 0 on: the metric compares predictions with 1/2.
+#[derive(Debug)]
+pub(crate) struct Margin<M>(pub(crate) M);
+
+impl<M: Metric> Metric for Margin<M> {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn start(&self) -> Box<dyn Accumulator> {
+        let change = |score: f64| if score < 0.0 { 0.0 } else { 1.0 };
+        Box::new(Changed { change, seen: self.0.start() })
+    }
+}
+
+/// A metric of changed outputs.
+struct Changed<C> {
+    change: C,
     seen: Box<dyn Accumulator>,
 }
 
-impl Accumulator for Seen {
+impl<C: Fn(f64) -> f64 + Send + 'static> Accumulator for Changed<C> {
     fn update_weighted(
         &mut self,
         outputs: DenseView<'_, f64>,
         labels: LabelsView<'_, f64>,
         weights: RowWeights<'_>,
     ) -> Result<(), MetricError> {
-        let cut = outputs.values().iter().map(|output| output.clamp(self.low, self.high));
-        match Dense::new(*outputs.shape(), cut.collect()) {
-            Ok(cut) => self.seen.update_weighted(cut.view(), labels, weights),
+        let changed = outputs.values().iter().map(|output| (self.change)(*output));
+        match Dense::new(*outputs.shape(), changed.collect()) {
+            Ok(changed) => self.seen.update_weighted(changed.view(), labels, weights),
             // As many values as there were have the shape that they had.
             Err(_) => self.seen.update_weighted(outputs, labels, weights),
         }
@@ -90,7 +129,7 @@ impl Accumulator for Seen {
 
     fn merge(&mut self, other: &dyn Accumulator) -> Result<(), MetricError> {
         let any: &dyn Any = other;
-        match any.downcast_ref::<Seen>() {
+        match any.downcast_ref::<Self>() {
             Some(other) => self.seen.merge(&*other.seen),
             None => self.seen.merge(other),
         }

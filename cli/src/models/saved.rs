@@ -1,11 +1,13 @@
 //! A model that was saved, and what its file says about data.
 
-use super::notes::{check_ids, classes, clip, two_labels};
-use super::{ModelKind, Task};
+use super::notes::{check_ids, classes, clip, label_names, two_labels};
+use super::output_change::ClassNames;
+use super::{ModelKind, ModelVisitor, Task};
 use crate::Failure;
 use crate::files::beside;
 use crate::input::{Known, Reading, TwoLabels};
 use crate::report::escaped;
+use crate::train::weights::with_any_weights;
 use nnz::data::{AnyDataset, IdMap};
 use nnz::prelude::*;
 use nnz::training::checkpoint::CheckpointMetadata;
@@ -20,6 +22,8 @@ pub(crate) struct SavedModel {
     pub(crate) known: Known,
     /// The labels of the classes.
     pub(crate) labels: Option<Vec<f64>>,
+    /// The words that are labels, where they are not numbers.
+    pub(crate) label_names: Vec<String>,
     /// The labels of two classes, if they are not read as they are.
     pub(crate) two_labels: Option<TwoLabels>,
     /// What predictions are cut to.
@@ -55,7 +59,9 @@ impl SavedModel {
         };
         let (labels, clip) = (classes(&metadata.notes)?, clip(&metadata.notes)?);
         let two_labels = two_labels(&metadata.notes)?;
-        Ok(SavedModel { path: path.to_owned(), metadata, kind, known, labels, two_labels, clip })
+        let label_names = label_names(&metadata.notes)?;
+        let path = path.to_owned();
+        Ok(SavedModel { path, metadata, kind, known, labels, label_names, two_labels, clip })
     }
 
     /// How data for this model are read: as the command line says, and as the file does.
@@ -73,6 +79,7 @@ impl SavedModel {
         data: &Path,
     ) -> Result<AnyDataset, Failure> {
         let data = reading.open(data, &self.known_of_labelled(), false)?;
+        let data = with_any_weights(self.kind, data)?;
         match self.two_labels {
             Some(labels) => labels.apply(data),
             None => Ok(data),
@@ -95,5 +102,58 @@ impl SavedModel {
         let mut model = make(self.metadata.dims.clone(), Seed(0))?;
         checkpoint::load(&mut model, &self.path)?;
         Ok(model)
+    }
+
+    /// The labels of the classes, and from which number on the second of two is predicted:
+    /// `threshold` of probabilities, 0 of scores.
+    pub(crate) fn class_names(&self, threshold: f64) -> Result<ClassNames, Failure> {
+        let name = |label: f64| match self.label_names.get(label as usize) {
+            Some(name) if label >= 0.0 && label.fract() == 0.0 => name.clone(),
+            _ => label.to_string(),
+        };
+        let labels = self.labels.iter().flatten().map(|label| name(*label));
+        let names: Option<Vec<String>> = match (self.kind.task(), self.two_labels) {
+            (Task::Binary | Task::Margin, Some(TwoLabels { positive, negative })) => {
+                let negative = negative.map_or_else(|| format!("not {}", name(positive)), name);
+                Some(vec![negative, name(positive)])
+            }
+            (Task::Binary | Task::Margin, None) if self.label_names.len() == 2 => {
+                Some(self.label_names.clone())
+            }
+            (Task::Binary | Task::Margin | Task::Classes, _) => {
+                Some(labels.collect()).filter(|names: &Vec<_>| !names.is_empty())
+            }
+            _ => None,
+        };
+        let threshold = match self.kind.task() {
+            Task::Binary => Some(threshold),
+            Task::Margin => Some(0.0),
+            _ => None,
+        };
+        let Some(names) = names else {
+            let path = self.path.display();
+            return Err(format!(
+                "--class: `{path}` has no labels of classes, which `train` keeps for models of classes of data in memory: leave it out, or train again"
+            )
+            .into());
+        };
+        Ok(ClassNames { names, threshold })
+    }
+
+    /// What the numbers of a sample are called: classes by their labels, others by the outputs of
+    /// the model.
+    pub(crate) fn titles(&self) -> Vec<String> {
+        struct Outputs;
+        impl ModelVisitor for Outputs {
+            type Output = Vec<String>;
+            fn visit<M: Model<Element = f32>>(self, _: fn(Dims, Seed) -> Result<M>) -> Vec<String> {
+                M::OUTPUTS.iter().map(|output| output.name.to_owned()).collect()
+            }
+        }
+        match self.kind.task() {
+            // Without labels they are called by their positions.
+            Task::Classes => self.class_names(0.0).map(|classes| classes.names).unwrap_or_default(),
+            _ => self.kind.with(Outputs),
+        }
     }
 }

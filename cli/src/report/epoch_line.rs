@@ -1,7 +1,6 @@
-//! The line of an epoch, as text and as JSON.
+//! The line of an epoch, as JSON, and its numbers for the table.
 
 use serde::Serialize;
-use std::fmt::Write as _;
 
 /// One epoch, as `--json` prints it. This contract stays; later models add fields.
 /// `objective` and `train_loss` are there with `--objective`.
@@ -23,6 +22,12 @@ pub(crate) struct EpochLine {
     pub(crate) test_auc: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) test_rmse: Option<f64>,
+    /// Whether it is the best epoch so far on the test data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) best: Option<bool>,
+    /// The first epoch after 1, 2, 4, … batches.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) progress: Vec<ProgressPoint>,
 }
 
 impl EpochLine {
@@ -47,28 +52,54 @@ impl EpochLine {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// As text; `epochs` are made in all.
-    pub(crate) fn text(&self, epochs: u64) -> String {
-        let mut text = format!("epoch {}/{}", self.epoch, epochs);
-        let _ = match (self.objective, self.train_loss) {
-            (Some(objective), Some(loss)) => {
-                write!(text, "  objective {objective:.6}  loss {loss:.6}")
-            }
-            _ => write!(text, "  progressive loss {:.6}", self.progressive_loss),
-        };
-        let tested = [
-            ("loss", self.test_loss),
-            ("accuracy", self.test_accuracy),
-            ("auc", self.test_auc),
-            ("rmse", self.test_rmse),
-        ];
-        for (name, value) in tested {
-            if let Some(value) = value {
-                let _ = write!(text, "  test {name} {value:.5}");
+    /// The titles of the table: with an objective, and tested by these metrics.
+    pub(crate) fn titles(has_objective: bool, tested: &[&str]) -> Vec<[&'static str; 2]> {
+        let mut titles = vec![["mean", "loss"]];
+        titles.extend(if has_objective {
+            &[["", "objective"], ["training", "loss"]][..]
+        } else {
+            &[["since", "last"]]
+        });
+        for (name, title, _) in Self::default().tested() {
+            if tested.contains(&name) {
+                titles.push(["test", title]);
             }
         }
-        let (seconds, rate) = (self.seconds, self.samples_per_s / 1e6);
-        let _ = write!(text, "  {seconds:.2} s  {rate:.2} M samples/s");
-        text
+        titles
     }
+
+    /// What is measured, in the order of the titles.
+    pub(crate) fn measured(&self, since_last: Option<f64>, tested: &[&str]) -> Vec<Option<f64>> {
+        let mut measured = vec![Some(self.progressive_loss)];
+        match (self.objective, self.train_loss) {
+            (Some(objective), loss) => measured.extend([Some(objective), loss]),
+            _ => measured.push(since_last),
+        }
+        let known = self.tested().into_iter().filter(|(name, ..)| tested.contains(name));
+        measured.extend(known.map(|(.., value)| value));
+        measured
+    }
+
+    /// What is measured on the test data: the name, the title and the value.
+    fn tested(&self) -> [(&'static str, &'static str, Option<f64>); 4] {
+        [
+            ("loss", "loss", self.test_loss),
+            ("accuracy", "accuracy", self.test_accuracy),
+            ("auc", "auc", self.test_auc),
+            ("rmse", "rmse", self.test_rmse),
+        ]
+    }
+}
+
+/// The progressive loss within an epoch.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct ProgressPoint {
+    /// The samples of the epoch so far.
+    pub(crate) samples: u64,
+    /// The mean loss over them, each before it was learnt from.
+    pub(crate) progressive_loss: f64,
+    /// The mean loss over the samples since the point before.
+    pub(crate) since_last: f64,
+    /// Since training began.
+    pub(crate) seconds: f64,
 }

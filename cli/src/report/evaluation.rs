@@ -1,6 +1,6 @@
 //! The result of an evaluation, as a table and as JSON.
 
-use nnz::metric::{CalibrationBin, NoValue};
+use nnz::metric::{CalibrationBin, NoValue, RankedLists};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use std::fmt::Write;
@@ -17,6 +17,8 @@ pub(crate) struct Evaluation {
     pub(crate) threshold: Option<f64>,
     /// Empty for models without probabilities of two classes.
     pub(crate) calibration: Vec<CalibrationBin>,
+    /// What the first items of each user come to, and how many they are.
+    pub(crate) ranked: Option<(RankedLists, usize)>,
 }
 
 /// A metric by its name.
@@ -53,6 +55,12 @@ impl Evaluation {
                 None => writeln!(text),
             };
         }
+        for (name, value) in self.ranked() {
+            let _ = match value {
+                Some(value) => writeln!(text, "{name:<12} {value:.6}"),
+                None => writeln!(text, "{name:<12} none: no user has a relevant item"),
+            };
+        }
         if !self.calibration.is_empty() {
             let titles = ["predicted", "mean", "positive", "samples"];
             let [predicted, mean, positive, samples] = titles;
@@ -68,6 +76,16 @@ impl Evaluation {
         }
         text
     }
+
+    /// What the first items of each user come to, by names such as `ndcg@10`.
+    fn ranked(&self) -> Vec<(String, Option<f64>)> {
+        let Some((lists, k)) = &self.ranked else { return Vec::new() };
+        vec![
+            (format!("precision@{k}"), lists.precision()),
+            (format!("recall@{k}"), lists.recall()),
+            (format!("ndcg@{k}"), lists.ndcg()),
+        ]
+    }
 }
 
 impl Serialize for Evaluation {
@@ -78,6 +96,9 @@ impl Serialize for Evaluation {
         map.serialize_entry("constant_loss", &self.constant_loss)?;
         for MeasuredMetric { name, value } in &self.metrics {
             map.serialize_entry(name, &value.as_ref().ok())?;
+        }
+        for (name, value) in self.ranked() {
+            map.serialize_entry(&name, &value)?;
         }
         if let Some(threshold) = self.threshold {
             map.serialize_entry("threshold", &threshold)?;

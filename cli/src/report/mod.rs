@@ -1,12 +1,14 @@
 //! What is printed: lines on the standard output and on the error stream, and text of files with
 //! its escapes escaped.
 
+pub(crate) mod bar;
 mod epoch_line;
 pub(crate) mod evaluation;
 pub(crate) mod summary;
+pub(crate) mod training_table;
 
 use crate::Failure;
-pub(crate) use epoch_line::EpochLine;
+pub(crate) use epoch_line::{EpochLine, ProgressPoint};
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;

@@ -1,11 +1,15 @@
 //! What a file was read as, in one line; and the loss of the best constant, which a model should be
 //! better than.
 
-use crate::input::{Base, Format, Known, Reading};
-use crate::models::Task;
+use crate::input::{Base, Format, Known, Occupancy, Reading};
+use crate::models::{ModelKind, Task};
+use crate::report::is_quiet;
 use nnz::data::{AnyDataset, DataSource, LabelStatistics};
 use nnz::prelude::*;
 use std::path::Path;
+
+/// Where fewer features share a column, that is not told.
+const FEW_SHARED: f64 = 0.005;
 
 /// `titanic.txt: words, by its ending (guessed); 891 samples; 2^20 columns; labels 0, 1`. What is
 /// known of the training data is `known` where the file is another.
@@ -38,7 +42,18 @@ pub(crate) fn summary(
                 parts.push(counted(n_ids("item"), "item"));
             }
         }
-        _ if reading.is_hashed(path) => parts.push(format!("2^{} columns", reading.hash_bits())),
+        _ if reading.is_hashed(path) => {
+            let occupancy = match data {
+                AnyDataset::Memory(data) if !of_training && !is_quiet() => Occupancy::of(data),
+                _ => None,
+            };
+            let shared = occupancy.map(Occupancy::share).filter(|share| *share >= FEW_SHARED);
+            let shared = shared.map(|share| {
+                format!(", about {:.1} % of features share one (--hash-bits)", 100.0 * share)
+            });
+            let bits = reading.hash_bits();
+            parts.push(format!("2^{bits} columns{}", shared.unwrap_or_default()));
+        }
         _ => {
             let mut columns = counted(data.n_features(), "column");
             if n_features.is_none() && !of_training {
@@ -65,7 +80,15 @@ pub(crate) fn summary(
             let labels = classes.labels();
             let range = labels.first().copied().zip(labels.last().copied());
             let few = Some(labels).filter(|labels| labels.len() <= 10);
-            parts.push(format!("classes {}", listed(few, range)));
+            let names = reading.label_names.iter().take(10).map(String::as_str);
+            parts.push(match reading.label_names.len() {
+                0 => format!("classes {}", listed(few, range)),
+                1..=10 => format!("classes {}", names.collect::<Vec<_>>().join(", ")),
+                more => format!("{more} classes"),
+            });
+        }
+        None if !reading.label_names.is_empty() => {
+            parts.push(format!("labels {}", reading.label_names.join(", ")));
         }
         None => parts.extend(labels(data)),
     }
@@ -116,11 +139,23 @@ fn listed(distinct: Option<&[f64]>, range: Option<(f64, f64)>) -> String {
 
 /// The mean loss over the training data of the best prediction that is the same for all samples;
 /// of a stream once an epoch has read all of it.
-pub(crate) fn constant_loss(task: Task, data: &AnyDataset) -> Option<f64> {
-    let labels = data.label_statistics()?;
+pub(crate) fn constant_loss(kind: ModelKind, data: &AnyDataset) -> Option<f64> {
+    // Statistics of labels do not weigh samples.
+    let labels = data.label_statistics().filter(|_| !kind.is_weighted())?;
     let first = labels.first()?;
-    match task {
+    match kind.task() {
         Task::Number => Some(first.variance()? / 2.0),
+        // The best constant is a quantile of the labels, which statistics do not hold.
+        Task::Quantile => None,
+        Task::Margin => {
+            let positive = share_of_positives(first)?;
+            let less = positive.min(1.0 - positive);
+            // Of hinge losses 1 or -1 is the best score, of squared ones `2 · positive - 1`.
+            Some(match kind {
+                ModelKind::SquaredHinge => 4.0 * positive * (1.0 - positive),
+                _ => 2.0 * less,
+            })
+        }
         Task::Binary => binary_entropy(first),
         Task::Count => {
             let mean = first.mean()?;
@@ -138,9 +173,14 @@ pub(crate) fn constant_loss(task: Task, data: &AnyDataset) -> Option<f64> {
 
 /// Of labels that are 1 and -1, or from 0 to 1.
 fn binary_entropy(labels: &LabelStatistics) -> Option<f64> {
-    let (mean, (lowest, _)) = (labels.mean()?, labels.range()?);
-    let rate = if lowest < 0.0 { (mean + 1.0) / 2.0 } else { mean };
+    let rate = share_of_positives(labels)?;
     Some(entropy_part(rate) + entropy_part(1.0 - rate))
+}
+
+/// Of labels that are 1 and -1, or from 0 to 1.
+fn share_of_positives(labels: &LabelStatistics) -> Option<f64> {
+    let (mean, (lowest, _)) = (labels.mean()?, labels.range()?);
+    Some(if lowest < 0.0 { (mean + 1.0) / 2.0 } else { mean })
 }
 
 fn entropy_part(p: f64) -> f64 {

@@ -1,10 +1,13 @@
 //! The command line.
 
+use super::decay::Decay;
 use super::hyperparameter_flags;
+use super::loss_numbers::LossNumbers;
+use super::weights::{ClassWeight, class_weight};
 use crate::Failure;
 use crate::input::{Reading, TwoLabels};
+use crate::models::ModelKind;
 use crate::models::saved::SavedModel;
-use crate::models::{ModelKind, Task};
 use crate::report::note;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use clap::parser::ValueSource;
@@ -24,10 +27,17 @@ use std::path::PathBuf;
 /// ftrl, which are of all steps together, and decay beside an adaptive step, as of adamw, adagrad
 /// and adadelta, which minimises no such sum. The squared error counts half.
 ///
+/// The table has a row after 1, 2, 4, … batches of the first epoch, and one after each epoch: the
+/// mean (progressive) loss of the epoch, that of the samples since the row before, loss and metrics
+/// on the test data, samples a second, and the seconds since training began. A `*` marks an epoch
+/// that is the best so far on the test data.
+///
 /// With --json, one object a line and epoch: epoch, progressive_loss, seconds, samples_per_s; with
 /// --objective, objective and train_loss; with --test, test_loss (without penalty), test_accuracy
-/// and test_auc (softmax: no test_auc; models of numbers: test_rmse alone). A run that is resumed
-/// prints the epochs that it makes. On the error stream, a line says of each file what it was read
+/// and test_auc (softmax: no test_auc; models of numbers: test_rmse alone), and best, which is true
+/// of the best so far. The first has progress, the rows within the epoch: samples,
+/// progressive_loss, since_last, seconds. A run that is resumed prints the epochs that it makes. On
+/// the error stream, a line says of each file what it was read
 /// as, and a warning where the loss is above that of the best constant. `seconds` is that epoch's
 /// training alone, without reading and evaluating.
 #[derive(Debug, Parser)]
@@ -48,7 +58,7 @@ pub(crate) struct Arguments {
     pub(crate) holdout: Option<f64>,
     /// Go on from a saved model, with other data: its weights, and how it reads data. With the
     /// state of the update rule too, if --save-state kept it.
-    #[arg(long, value_name = "MODEL", conflicts_with_all = ["features", "factors", "positive"])]
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["features", "factors", "positive", "quantile", "delta"])]
     pub(crate) init: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reading: Reading,
@@ -62,6 +72,9 @@ pub(crate) struct Arguments {
     /// A hyperparameter of the update rule by its name, as the flags below: --set epsilon=1e-6.
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) set: Vec<(String, f64)>,
+    /// The L2 penalties, where each table has its own.
+    #[arg(skip)]
+    pub(crate) l2: Option<Decay>,
     /// The hyperparameters given by flags of their own, which the update rules say.
     #[arg(skip)]
     pub(crate) hyperparameters: Vec<(&'static str, f64)>,
@@ -101,16 +114,22 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value = "exact")]
     pub(crate) lazy_update: Lazy,
     /// Models of two classes: the label of the positive class; any other is negative. If not said,
-    /// labels that are -1 and 1, or from 0 to 1, are read as they are, and of two others the larger
-    /// is positive. The model's file keeps it.
+    /// labels that are -1 and 1, or from 0 to 1, are read as they are; of two others the larger, of
+    /// two words (csv) the second in byte order, is positive. The model's file keeps it.
     #[arg(long, value_name = "LABEL", allow_negative_numbers = true)]
-    pub(crate) positive: Option<f64>,
+    pub(crate) positive: Option<String>,
     /// Leave the bias, the parameter `b`, at 0.
     #[arg(long)]
     pub(crate) no_bias: bool,
     /// factorization-machine, matrix-factorization and multi-task: the columns of their tables.
     #[arg(long, value_name = "K", default_value_t = 8, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) factors: usize,
+    #[command(flatten)]
+    pub(crate) loss_numbers: LossNumbers,
+    /// Weigh samples by their class: `balanced` gives all classes the same total weight, else each
+    /// label that is named has a weight, and others 1. Samples of --test are not weighed so.
+    #[arg(long, value_name = "balanced|LABEL=WEIGHT,…", value_parser = class_weight, conflicts_with = "stream")]
+    pub(crate) class_weight: Option<ClassWeight>,
     /// Rows of a batch.
     #[arg(long, default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) batch_size: usize,
@@ -155,6 +174,11 @@ pub(crate) struct Arguments {
     /// writes the best model, whenever there is a better one.
     #[arg(long, value_name = "EPOCHS", requires = "tested")]
     pub(crate) patience: Option<u64>,
+    /// End the run after an epoch whose loss is not lower than the best before it by at least so
+    /// much, or after --patience such epochs: the loss on the test data, or the progressive loss if
+    /// there are none.
+    #[arg(long, value_name = "DIFFERENCE", value_parser = tolerance, conflicts_with = "watch")]
+    pub(crate) tolerance: Option<f64>,
     /// Compute the objective and the training loss after every epoch, by a pass over the training
     /// data.
     #[arg(long)]
@@ -234,7 +258,11 @@ impl Arguments {
         let is_given = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
         let special = OF_SCHEDULES.iter().map(|(name, _)| *name).chain([FACTORS]);
         arguments.special = special.filter(|name| is_given(name)).collect();
-        let given = |name| Some((name, *matches.get_one::<f64>(name)?));
+        arguments.l2 = matches.get_one::<Decay>(hyperparameter_flags::L2).cloned();
+        let given = |name| match name {
+            hyperparameter_flags::L2 => Some((name, arguments.l2.as_ref()?.of_rule())),
+            name => Some((name, *matches.get_one::<f64>(name)?)),
+        };
         let names = hyperparameter_flags::flags().into_iter().map(|flag| flag.name);
         arguments.hyperparameters = names.filter_map(given).collect();
         Ok(arguments)
@@ -266,6 +294,7 @@ impl Arguments {
                 name_of(&self.model),
             ));
         }
+        self.loss_numbers.check(self.model)?;
         if self.clip_predictions.is_some() && !self.model.is_number() {
             let all = ModelKind::value_variants().iter().filter(|kind| kind.is_number());
             return Err(format!(
@@ -278,11 +307,15 @@ impl Arguments {
     }
 
     /// The labels of two classes, where the model has two and does not read them as they are.
-    pub(crate) fn two_labels(&self, data: &AnyDataset) -> Result<Option<TwoLabels>, Failure> {
-        match (self.model.task(), self.positive) {
-            (Task::Binary, asked) => TwoLabels::find(asked, data, &self.data),
-            (_, None) => Ok(None),
-            (_, Some(_)) => Err(format!(
+    pub(crate) fn two_labels(
+        &self,
+        data: &AnyDataset,
+        names: &[String],
+    ) -> Result<Option<TwoLabels>, Failure> {
+        match (self.model.has_two_classes(), self.positive.as_deref()) {
+            (true, asked) => TwoLabels::find(asked, data, &self.data, names),
+            (false, None) => Ok(None),
+            (false, Some(_)) => Err(format!(
                 "--positive is for models of two classes, but the model is {}: leave it out",
                 name_of(&self.model)
             )
@@ -290,15 +323,20 @@ impl Arguments {
         }
     }
 
+    /// The share of the rule's penalty that a parameter takes, where --l2 says it for each table.
+    pub(crate) fn share_of_decay(&self, parameter: &str) -> Option<f64> {
+        self.l2.as_ref()?.share(parameter)
+    }
+
     /// Refuses to go on from a model of another kind.
     pub(crate) fn check_init(&self, saved: &SavedModel) -> Result<(), String> {
-        if saved.kind == self.model {
+        if saved.kind.base() == self.model {
             return Ok(());
         }
         Err(format!(
             "--init: `{}` is of --model {}, not {}",
             saved.path.display(),
-            name_of(&saved.kind),
+            name_of(&saved.kind.base()),
             name_of(&self.model)
         ))
     }
@@ -330,9 +368,9 @@ impl Arguments {
             let is_it = move |column: &&str| column.rsplit(':').next().map(str::trim) == Some(kind);
             columns().map(str::trim).filter(is_it)
         };
-        if let Some(column) = of_kind("weight").next() {
+        if let Some(column) = of_kind("weight").nth(1) {
             return Err(format!(
-                "--schema: `{column}`: the models of `train` weigh all rows alike: make it `ignore`, or train a model of your own, with a `label weight`"
+                "--schema: `{column}` is a second column of weights: make it `ignore`"
             ));
         }
         let n_labels = self.model.n_labels();
@@ -348,7 +386,7 @@ impl Arguments {
 }
 
 /// A choice, as on the command line.
-fn name_of(choice: &impl ValueEnum) -> String {
+pub(super) fn name_of(choice: &impl ValueEnum) -> String {
     choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
@@ -391,10 +429,18 @@ fn clip(text: &str) -> Result<Clip, String> {
 }
 
 /// A part of the samples that leaves some on both sides.
-fn share(text: &str) -> Result<f64, String> {
+pub(super) fn share(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
         _ => Err("it is a share of the samples, above 0 and below 1".to_owned()),
+    }
+}
+
+/// A difference of losses.
+fn tolerance(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(tolerance) if tolerance >= 0.0 && f64::is_finite(tolerance) => Ok(tolerance),
+        _ => Err("it is a difference of losses, at least 0".to_owned()),
     }
 }
 

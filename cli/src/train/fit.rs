@@ -7,15 +7,16 @@ use super::{keep, schedule::schedule, state};
 use crate::Failure;
 use crate::models::ModelVisitor;
 use crate::models::notes::note_of_clip;
-use crate::report::is_quiet;
 use nnz::core::update_rules::{RuleVisitor, UpdateRule};
 use nnz::data::{AnyDataset, DataSource};
+use nnz::model::ParameterInfo;
 use nnz::optimizer::ParameterSpec;
 use nnz::prelude::*;
 use nnz::training::checkpoint::Attachments;
 use nnz::training::{Evaluation, ScoreReport, score};
 use std::cell::Cell;
 
+/// Training of a model without weights of samples, by any rule.
 impl ModelVisitor for Run<'_> {
     type Output = Result<(), Failure>;
 
@@ -23,22 +24,51 @@ impl ModelVisitor for Run<'_> {
         self,
         make: fn(Dims, Seed) -> nnz::Result<M>,
     ) -> Self::Output {
-        let model = match self.init {
-            Some(saved) => saved.load(make)?,
-            None => {
-                let dims = self.arguments.model.dims(self.train, self.arguments.factors);
-                make(dims, Seed(self.arguments.seed))?
-            }
-        };
-        let trained = optimizer::with(&self.arguments.optimizer, Fit { run: self, model })??;
-        // With --patience the best model is in the file already.
+        let model = self.model(make)?;
+        self.save(&optimizer::with(&self.arguments.optimizer, Fit { run: self, model })??)
+    }
+}
+
+/// Training of a model with weights of samples, by a few rules.
+pub(super) struct Weighted<'a>(pub(super) Run<'a>);
+
+impl ModelVisitor for Weighted<'_> {
+    type Output = Result<(), Failure>;
+
+    fn visit<M: Model<Element = f32>>(
+        self,
+        make: fn(Dims, Seed) -> nnz::Result<M>,
+    ) -> Self::Output {
+        let Weighted(run) = self;
+        let model = run.model(make)?;
+        run.save(&optimizer::with_few(&run.arguments.optimizer, Fit { run, model })??)
+    }
+}
+
+impl Run<'_> {
+    /// The model before the first step.
+    fn model<M: Model<Element = f32>>(
+        &self,
+        make: fn(Dims, Seed) -> nnz::Result<M>,
+    ) -> Result<M, Failure> {
+        if let Some(saved) = self.init {
+            return Ok(saved.load(make)?);
+        }
+        let dims = self.arguments.model.dims(self.train, self.arguments.factors);
+        let mut model = make(dims, Seed(self.arguments.seed))?;
+        self.arguments.loss_numbers.set(&mut model);
+        Ok(model)
+    }
+
+    /// Saves the model after the last epoch, unless the best one is in the file already.
+    fn save<M: Model<Element = f32>>(&self, trained: &M) -> Result<(), Failure> {
         if let (Some(path), None) = (&self.arguments.save, self.arguments.patience) {
-            check_finite(&trained)?;
+            check_finite(trained)?;
             let clip = self.clipping.range_after_training()?.map(note_of_clip);
             let notes = self.notes.iter().chain(&clip);
             let notes = notes.map(|(name, note)| (*name, &note[..])).collect::<Vec<_>>();
             let ids = keep::ids_by_name(self.ids);
-            checkpoint::save_with(&trained, path, Attachments { notes: &notes, ids: &ids })?;
+            checkpoint::save_with(trained, path, Attachments { notes: &notes, ids: &ids })?;
         }
         Ok(())
     }
@@ -58,9 +88,9 @@ impl<M: Model<Element = f32>> RuleVisitor for Fit<'_, M> {
     fn visit<R: UpdateRule>(self, rule: R) -> Result<M, Failure> {
         let Fit { run, mut model } = self;
         let objective = Cell::default();
-        let mut trainer = trainer(rule, &run, &objective)?;
+        let mut trainer = trainer(rule, &run, M::PARAMETERS, &objective)?;
         if let Some(path) = keep::resumed(run.arguments)? {
-            keep::tell_end(&trainer.resume(&mut model, run.train, path)?);
+            keep::tell_end(&trainer.resume(&mut model, run.train, path)?, run.arguments);
             return Ok(model);
         }
         let mut updater = trainer.updater(&model)?;
@@ -68,7 +98,8 @@ impl<M: Model<Element = f32>> RuleVisitor for Fit<'_, M> {
             state::load(&mut model, &mut updater, &state)?;
         }
         let epochs = 0..run.arguments.epochs;
-        keep::tell_end(&trainer.fit_epochs(&mut model, &mut updater, run.train, epochs)?);
+        let report = trainer.fit_epochs(&mut model, &mut updater, run.train, epochs)?;
+        keep::tell_end(&report, run.arguments);
         if let Some(path) = state::to_save(run.arguments) {
             checkpoint::save_run(&model, &updater, &checkpoint::Run::default(), path)?;
         }
@@ -81,6 +112,7 @@ impl<M: Model<Element = f32>> RuleVisitor for Fit<'_, M> {
 fn trainer<'a, R: UpdateRule>(
     rule: R,
     run: &'a Run<'a>,
+    parameters: &[ParameterInfo],
     objective: &'a Cell<Option<Objective>>,
 ) -> Result<Trainer<'a, R, Evaluated<'a>>, Failure> {
     let arguments = run.arguments;
@@ -94,11 +126,16 @@ fn trainer<'a, R: UpdateRule>(
         .schedule(schedule(arguments, run.train.n_rows())?)
         .clip_norm(arguments.clip_norm)
         .parallel(arguments.reading.parallel())
-        .progress(if is_quiet() { Progress::Silent } else { Progress::Within })
+        .progress(Progress::Silent)
         .evaluation(Evaluated { run, penalty, objective })
-        .callback(Lines::new(run, objective));
+        .callback(Lines::new(run, objective, run.best));
     if arguments.no_bias {
         trainer = trainer.learning_rate_scale("b", 0.0);
+    }
+    for parameter in parameters.iter().filter(|info| info.gradient.is_some()) {
+        if let Some(share) = arguments.share_of_decay(parameter.name) {
+            trainer = trainer.weight_decay_scale(parameter.name, share);
+        }
     }
     keep::attach(trainer, run)
 }
@@ -143,7 +180,7 @@ impl Evaluation<f32> for Evaluated<'_> {
         let (arguments, rows) = (self.run.arguments, self.run.arguments.eval_batch);
         if arguments.objective {
             let train_loss = score(model, self.run.train, &[], rows)?.loss;
-            let penalty = penalty_of(model, self.penalty);
+            let penalty = self.penalty_of(model);
             self.objective.set(Some(Objective { train_loss, penalty }));
         }
         let Some(test) = self.run.test else { return Ok(None) };
@@ -151,15 +188,17 @@ impl Evaluation<f32> for Evaluated<'_> {
     }
 }
 
-/// The penalty of all parameters that the rule shrinks: it costs what their rows do that were
-/// written.
-fn penalty_of<M: Model<Element = f32>>(model: &M, penalty: Penalty) -> f64 {
-    let specs = ParameterSpec::of_model(model);
-    let parameters = model.parameters().into_iter().zip(specs);
-    parameters
-        .map(|(parameter, spec)| match spec.weight_decay_scale {
-            0.0 => 0.0,
-            scale => scale * penalty.at(parameter.table),
-        })
-        .sum()
+impl Evaluated<'_> {
+    /// The penalty of all parameters that the rule shrinks: it costs what their rows do that were
+    /// written.
+    fn penalty_of<M: Model<Element = f32>>(&self, model: &M) -> f64 {
+        let specs = ParameterSpec::of_model(model);
+        let parameters = model.parameters().into_iter().zip(specs);
+        let shares = parameters.map(|(parameter, spec)| {
+            let share = self.run.arguments.share_of_decay(parameter.name);
+            (parameter, share.unwrap_or(spec.weight_decay_scale))
+        });
+        let shrunk = shares.filter(|(_, share)| *share != 0.0);
+        shrunk.map(|(parameter, share)| share * self.penalty.at(parameter.table)).sum()
+    }
 }

@@ -1,5 +1,6 @@
 //! The names of the update rules, and a flag for each of their hyperparameters.
 
+use super::decay::decay;
 use clap::{Arg, value_parser};
 use nnz::core::update_rules::{Bound, NAMES, RuleVisitor, Saga, Sgd, Svrg, UpdateRule, with_rule};
 
@@ -14,6 +15,9 @@ pub(crate) struct Flag {
     /// The rules that have it, each with its default.
     rules: Vec<(&'static str, Option<f64>)>,
 }
+
+/// The L2 penalty, which may be said for each table.
+pub(crate) const L2: &str = "l2";
 
 /// A flag for each hyperparameter that some rule has, in the order of the rules.
 pub(crate) fn flags() -> Vec<Flag> {
@@ -79,6 +83,15 @@ impl From<Flag> for Arg {
             .allow_negative_numbers(true)
             .help(format!("{} [{}]", flag.meaning.trim_end_matches('.'), flag.defaults()))
             .help_heading("Hyperparameters of the update rule");
+        let arg = if flag.name == L2 {
+            arg.value_name("NUMBER|TABLE=NUMBER,…").value_parser(decay).help(format!(
+                "{}, of all parameters but biases, or of each table: w=1e-5,v=1e-4 [{}]",
+                flag.meaning.trim_end_matches('.'),
+                flag.defaults()
+            ))
+        } else {
+            arg
+        };
         // What most programs call it.
         let arg = if flag.name == "learning_rate" { arg.visible_alias("lr") } else { arg };
         if flag.is_choice { arg.num_args(0..=1).default_missing_value("1") } else { arg }

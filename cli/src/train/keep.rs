@@ -94,6 +94,11 @@ pub(crate) fn attach<'a, R: UpdateRule, E>(
     if let Some(clip) = run.clipping.setting() {
         trainer = trainer.setting(CLIP, clip);
     }
+    if let Some(tolerance) = arguments.tolerance {
+        let patience = arguments.patience.unwrap_or(1);
+        trainer = trainer.setting("tolerance", format!("{tolerance} in {patience} epochs"));
+        trainer = trainer.callback(EarlyStopping::patience(patience).min_delta(tolerance));
+    }
     let mut watched = "nothing".to_owned();
     if let Some(patience) = arguments.patience {
         let watch = watch(arguments)?;
@@ -170,13 +175,17 @@ impl Callback for Best<'_> {
 }
 
 /// Prints to the error stream the warnings of a run, and that it ended before its last epoch.
-pub(crate) fn tell_end(report: &FitReport) {
+pub(crate) fn tell_end(report: &FitReport, arguments: &Arguments) {
     for warning in &report.warnings {
         tell(format_args!("warning: {warning}"));
     }
     if let Some(last) = report.last().filter(|_| report.stopped) {
         let epoch = last.epoch + 1;
-        tell(format_args!("stopped after epoch {epoch}: no better on the test data"));
+        let why = match arguments.tolerance {
+            Some(tolerance) => format!("the loss is no lower by {tolerance}"),
+            None => "no better on the test data".to_owned(),
+        };
+        tell(format_args!("stopped after epoch {epoch}: {why}"));
     }
 }
 

@@ -16,25 +16,32 @@
 //! `nnz predict` writes the outputs of a model that was saved, `nnz inspect` shows it.
 
 mod arguments;
+mod best_epoch;
 mod clipping;
+mod decay;
 mod epochs;
 mod fit;
 mod hyperparameter_flags;
 mod keep;
+mod loss_numbers;
 mod optimizer;
 mod run;
 mod schedule;
 mod state;
+pub(crate) mod weights;
 
 use crate::input::Known;
-use crate::models::ModelKind;
-use crate::models::notes::notes_of_two_labels;
+use crate::input::TwoLabels;
+use crate::models::notes::{note_of_read_labels, notes_of_two_labels};
 use crate::models::saved::SavedModel;
+use crate::models::{ModelKind, Task};
 use crate::report::summary::summary;
-use crate::report::{self, note, written};
+use crate::report::{self, note, tell, written};
 use crate::{Failure, Program};
 use arguments::{Arguments, Clip};
+use best_epoch::BestEpoch;
 use clipping::Clipping;
+use fit::Weighted;
 use nnz::data::AnyDataset;
 use nnz_device::thread_pool;
 use run::{Output, Run};
@@ -49,6 +56,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         thread_pool::set_max_threads(threads);
     }
     arguments.check()?;
+    decay::check(arguments)?;
     optimizer::check(arguments)??;
     reading.check(&arguments.data, arguments.features)?;
     keep::check(arguments)?;
@@ -63,6 +71,10 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
             reading.find_schema(&arguments.data)?;
             arguments.check_schema(reading.schema.as_deref())?;
             report::reading(&arguments.data, || reading.measure(&arguments.data))?;
+            report::reading(&arguments.data, || reading.find_hash_bits(&arguments.data))?;
+            if matches!(arguments.model.task(), Task::Binary | Task::Margin | Task::Classes) {
+                report::reading(&arguments.data, || reading.find_label_names(&arguments.data))?;
+            }
             (reading, Known { n_features: arguments.features, ..Known::default() })
         }
     };
@@ -78,17 +90,28 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     note(summary(&reading, &arguments.data, &train, None, arguments.features));
     let two_labels = match &init {
         Some(saved) => saved.two_labels,
-        None => arguments.two_labels(&train)?,
+        None => arguments.two_labels(&train, &reading.label_names)?,
     };
     if let Some(labels) = two_labels {
-        note(format_args!("{}: {labels}", arguments.data.display()));
+        let told = labels.told(&reading.label_names);
+        note(format_args!("{}: {told}", arguments.data.display()));
+    } else if let ([negative, positive], true) =
+        (&reading.label_names[..], arguments.model.has_two_classes())
+    {
+        let path = arguments.data.display();
+        note(format_args!("{path}: {positive} is positive, {negative} is negative"));
     }
+    let read_labels = labels_as_read(arguments, two_labels, &train);
     let labelled = |data| match two_labels {
         Some(labels) => labels.apply(data),
         None => Ok(data),
     };
     let train = labelled(train)?;
+    let has_column = reading.has_weights();
+    let kind = weights::kind(arguments, init.as_ref().map(|saved| saved.kind), &train, has_column)?;
     let (train, held_out) = arguments.held_out(train)?;
+    let train = weights::with_class_weights(arguments, two_labels, &reading.label_names, train)?;
+    let train = weights::with_any_weights(kind, train)?;
     // Of ids that are known from elsewhere data has none.
     let ids = known.ids.clone();
     let known = Known::of(&train);
@@ -101,13 +124,17 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         None => held_out,
     };
+    let test = test.map(|test| weights::with_any_weights(kind, test)).transpose()?;
     let noted_clip = init.as_ref().and_then(|saved| saved.clip);
     let clip = arguments.clip_predictions.or(noted_clip.map(|(low, high)| Clip::Range(low, high)));
     let clipping = Clipping::new(clip, &train);
     let (mut notes, output) = (reading.notes(&arguments.data, &known), Output::default());
     notes.extend(notes_of_two_labels(two_labels));
+    notes.extend(read_labels.as_deref().map(note_of_read_labels));
+    let best = BestEpoch::new(arguments);
     let run = Run {
         arguments,
+        kind,
         train: &train,
         test: test.as_ref(),
         init: init.as_ref(),
@@ -115,7 +142,24 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         notes: &notes,
         ids: known.ids.as_ref(),
         output: &output,
+        best: &best,
     };
-    arguments.model.with(run)?;
+    kind.with_weighted(run, Weighted)?;
+    if let Some(line) = best.last_line(arguments).filter(|_| !report::is_quiet()) {
+        if arguments.json { tell(line) } else { output.line(&line) }
+    }
     written(output.finish())
+}
+
+/// The labels of a model of two classes that are read as they are, if the data shows two.
+fn labels_as_read(
+    arguments: &Arguments,
+    two_labels: Option<TwoLabels>,
+    data: &AnyDataset,
+) -> Option<Vec<f64>> {
+    let AnyDataset::Memory(data) = data else { return None };
+    let is_read = arguments.model.has_two_classes() && two_labels.is_none();
+    let statistics = data.label_statistics();
+    let few = statistics.first().and_then(|labels| labels.distinct());
+    few.filter(|few| is_read && few.len() == 2).map(<[f64]>::to_vec)
 }

@@ -3,7 +3,8 @@
 use super::arguments::{Arguments, Lazy};
 use crate::Failure;
 use nnz::core::update_rules::{
-    LazyUpdate, RuleVisitor, Saga, Sgd, Step, Svrg, UnknownRule, UpdateRule, with_rule,
+    AdaGrad, Adam, Ftrl, LazyUpdate, RuleVisitor, Saga, Sgd, Step, Svrg, UnknownRule, UpdateRule,
+    with_rule,
 };
 use nnz::table::Table;
 
@@ -39,6 +40,20 @@ pub(crate) fn with<V: RuleVisitor>(name: &str, visitor: V) -> Result<V::Output, 
         name if name == Svrg::<Sgd>::NAME => Ok(visitor.visit(Svrg::<Sgd>::default())),
         name if name == Saga::<Sgd>::NAME => Ok(visitor.visit(Saga::<Sgd>::default())),
         name => with_rule(name, visitor),
+    }
+}
+
+/// The rules of models with weights of samples: each pair of a model and a rule is compiled.
+pub(crate) const FEW: [&str; 4] = [Sgd::NAME, AdaGrad::NAME, Ftrl::NAME, Adam::NAME];
+
+/// [`with`] of the [few](FEW).
+pub(crate) fn with_few<V: RuleVisitor>(name: &str, visitor: V) -> Result<V::Output, UnknownRule> {
+    match name {
+        name if name == Sgd::NAME => Ok(visitor.visit(Sgd::default())),
+        name if name == AdaGrad::NAME => Ok(visitor.visit(AdaGrad::default())),
+        name if name == Ftrl::NAME => Ok(visitor.visit(Ftrl::default())),
+        name if name == Adam::NAME => Ok(visitor.visit(Adam::default())),
+        name => Err(UnknownRule { name: name.to_owned() }),
     }
 }
 

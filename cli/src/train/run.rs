@@ -1,7 +1,9 @@
 //! The inputs and the output of a run of training.
 
 use super::arguments::Arguments;
+use super::best_epoch::BestEpoch;
 use super::clipping::Clipping;
+use crate::models::ModelKind;
 use crate::models::saved::SavedModel;
 use nnz::data::{AnyDataset, IdMap};
 use std::cell::RefCell;
@@ -11,6 +13,8 @@ use std::io::{self, Write as _};
 #[derive(Clone, Copy)]
 pub(crate) struct Run<'a> {
     pub(crate) arguments: &'a Arguments,
+    /// The kind of the model, with weights of samples or without.
+    pub(crate) kind: ModelKind,
     pub(crate) train: &'a AnyDataset,
     pub(crate) test: Option<&'a AnyDataset>,
     /// The model to go on from.
@@ -22,6 +26,8 @@ pub(crate) struct Run<'a> {
     /// What the numbers of users and items stand for.
     pub(crate) ids: Option<&'a (IdMap, IdMap)>,
     pub(crate) output: &'a Output,
+    /// The best epoch, as far as the run is.
+    pub(crate) best: &'a BestEpoch,
 }
 
 /// Lines on the standard output. Where they cannot be written, training goes on: the model is not

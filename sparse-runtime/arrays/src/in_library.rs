@@ -9,8 +9,9 @@ use sparse_core::element::Stored;
 use sparse_core::storage::ElementType;
 use std::any::Any;
 
-/// Calls a generic function of an element type, whose instance for `f32` this library has; instances
-/// for other types are compiled where they are called. The arguments are names of variables.
+/// Calls a generic function of an element type, whose instance for `f32` this library has;
+/// instances for other types are compiled where they are called. The arguments are names of
+/// variables.
 ///
 /// In a generic function `of<T: Float>(data: &[T]) -> f64`:
 /// `in_library!(<T> sum_of::<T> => (data: &[T]) -> f64)`.

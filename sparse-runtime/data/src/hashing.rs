@@ -64,6 +64,20 @@ impl Hashing {
         self.low(xxh64(token, self.seed_of(name)))
     }
 
+    /// The column of several tokens together, each with the column of the file that it stands in:
+    /// of a pair `site × device`, for example. The order of the parts counts.
+    ///
+    /// The hash is XXH64, with the seed, of the hashes of the parts as little-endian words.
+    pub fn cross_column(self, parts: &[(&str, &[u8])]) -> u64 {
+        let hash = |(name, token): &(&str, &[u8])| xxh64(token, self.seed_of(name));
+        self.low(cross(&parts.iter().map(hash).collect::<Vec<_>>(), self.seed))
+    }
+
+    /// The seed itself.
+    pub(crate) fn seed_alone(self) -> u64 {
+        self.seed
+    }
+
     /// The seed of the tokens of one column.
     pub(crate) fn seed_of(self, name: &str) -> u64 {
         xxh64(name.as_bytes(), self.seed)
@@ -74,6 +88,21 @@ impl Hashing {
     pub(crate) fn low(self, hash: u64) -> u64 {
         hash & ((1 << self.bits) - 1)
     }
+}
+
+/// The hash of several tokens together, by their hashes.
+#[inline]
+pub(crate) fn cross(hashes: &[u64], seed: u64) -> u64 {
+    /// Pairs and triples need no memory of their own.
+    const FEW: usize = 3;
+    let mut bytes = [0; 8 * FEW];
+    if hashes.len() > FEW {
+        return xxh64(&hashes.iter().flat_map(|hash| hash.to_le_bytes()).collect::<Vec<_>>(), seed);
+    }
+    for (word, hash) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(hashes) {
+        *word = hash.to_le_bytes();
+    }
+    xxh64(&bytes[..8 * hashes.len()], seed)
 }
 
 /// XXH64 of some bytes.

@@ -3,8 +3,8 @@
 //!
 //! [`Dataset`] holds named columns. [`DataSource`] is the interface for a training loop, of data in
 //! memory and of streams. [`libsvm`], [`npz`] and [`matrix_market`] read files; [`TextReader`]
-//! reads those of any [`RowFormat`] ([`Delimited`], [`Ratings`], [`LibFfm`], [`Words`]). [`stream`]
-//! reads files larger than memory; [`synthetic`] generates data.
+//! reads those of any [`RowFormat`] ([`Delimited`], [`Ratings`], [`LibFfm`], [`VowpalWabbit`],
+//! [`Words`]). [`stream`] reads files larger than memory; [`synthetic`] generates data.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod batches;
@@ -18,6 +18,7 @@ mod delimited;
 mod error;
 #[cfg(test)]
 mod fault_tests;
+mod feature_names;
 mod file_stamp;
 mod fingerprint;
 mod frequency;
@@ -45,6 +46,7 @@ pub mod synthetic;
 #[doc(hidden)]
 pub mod text;
 mod text_file;
+mod vowpal_wabbit;
 mod weights;
 mod words;
 #[cfg(feature = "zstd")]
@@ -56,6 +58,7 @@ pub use column::{Column, ColumnValues};
 pub use dataset::{Dataset, DatasetBuilder};
 pub use delimited::{Delimited, NumberScale, Numbers};
 pub use error::{ColumnName, DataError, Error, Result};
+pub use feature_names::FeatureNames;
 pub use frequency::FrequencyOrder;
 pub use hashing::Hashing;
 pub use in_sequence::InSequence;
@@ -72,6 +75,7 @@ pub use source::{
 pub use text::{
     IdMap, OnError, ReadOptions, ReadProgress, RowFormat, SkippedRow, TextReader, WholeFormat,
 };
+pub use vowpal_wabbit::VowpalWabbit;
 pub use weights::ClassWeights;
 pub use weights::WEIGHT;
 pub use words::{TermWeight, Words};

@@ -220,7 +220,7 @@ pub enum Problem {
     },
     /// A namespace of Vowpal Wabbit's text.
     #[error(
-        "{found} is a namespace of Vowpal Wabbit's text, which is not read: write each sample as `label index:value …` (LibSVM) or as a label, a tab and words"
+        "{found} is a namespace of Vowpal Wabbit's text: read it as such (`VowpalWabbit`, `--format vw`)"
     )]
     VowpalWabbit {
         /// The text there.

@@ -1,5 +1,6 @@
 //! Plain text, a document a line, as hashed n-grams of words.
 
+use super::feature_names::{FeatureNames, each_line};
 use super::hashing::xxh64;
 use super::number::{NotANumber, number};
 use super::read_error::Fault;
@@ -7,10 +8,11 @@ use super::text::{
     Chunk, ColumnKind, ColumnLayout, Lines, RowFormat, RowParser, check_text, sealed::Sealed,
     whole_format,
 };
-use super::{DataError, Excerpt, Hashing, Problem};
+use super::{DataError, Excerpt, Hashing, Problem, ReadError};
 use nnz_step::model::InputRole;
 use sparse_core::element::Float;
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 /// Text as bags of hashed words and n-grams: a document a line, with a label and a tab in front of
 /// it.
@@ -119,6 +121,38 @@ impl Words {
     #[must_use]
     pub fn without_labels(self) -> Self {
         Words { labels: false, ..self }
+    }
+}
+
+impl Words {
+    /// The names of the features that fill some columns of `x`, by a pass over a file: runs of
+    /// words, in lower case where case is not kept.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Io`], and those of compressed files.
+    pub fn feature_names(
+        &self,
+        path: impl AsRef<Path>,
+        columns: impl IntoIterator<Item = u64>,
+    ) -> Result<FeatureNames, ReadError> {
+        let mut names = FeatureNames::of(columns);
+        let mut parser = RowFormat::<f64>::parser(self, &[]);
+        each_line(
+            path.as_ref(),
+            None,
+            |_| Ok(0),
+            |line| {
+                let label = memchr::memchr(b'\t', line).filter(|_| self.labels);
+                let document = String::from_utf8_lossy(&line[label.map_or(0, |at| at + 1)..]);
+                parser.split(&document);
+                parser.each_term(|hash, term| {
+                    names.add(self.hashing.low(hash), || term.to_owned());
+                });
+                true
+            },
+        )?;
+        Ok(names)
     }
 }
 
@@ -249,12 +283,20 @@ impl Parser {
     }
 
     fn hash_terms(&mut self) {
-        self.terms.clear();
+        let mut terms = std::mem::take(&mut self.terms);
+        terms.clear();
+        self.each_term(|hash, _| terms.push(hash));
+        self.terms = terms;
+    }
+
+    /// Calls a function with each term of the line that was split, and its hash.
+    #[inline]
+    fn each_term(&self, mut take: impl FnMut(u64, &str)) {
         let (shortest, longest) = self.format.ngrams;
         for n in shortest..=longest {
             for words in self.words.windows(n) {
-                let (start, end) = (words[0].0, words[n - 1].1);
-                self.terms.push(xxh64(&self.text.as_bytes()[start..end], self.seed));
+                let term = &self.text[words[0].0..words[n - 1].1];
+                take(xxh64(term.as_bytes(), self.seed), term);
             }
         }
     }
@@ -324,7 +366,7 @@ impl<T: Float> RowParser<T> for Parser {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Dataset, ReadError, TextReader};
+    use crate::{Dataset, TextReader};
 
     fn hashing() -> Hashing {
         Hashing::new(24).unwrap()
@@ -426,5 +468,19 @@ mod tests {
         for bad in [0..=1, std::ops::RangeInclusive::new(2, 1), 1..=9] {
             assert!(matches!(Words::new(hashing()).ngrams(bad), Err(DataError::Schema { .. })));
         }
+    }
+
+    #[test]
+    fn columns_are_named_by_their_terms() {
+        let path = std::env::temp_dir().join(format!("nnz-terms-{}.txt", std::process::id()));
+        std::fs::write(&path, "1\tThe cat\n0\tthe Hat\n").unwrap();
+        let format = Words::new(hashing()).ngrams(1..=2).unwrap();
+        let column = |term: &str| hashing().column("text", term.as_bytes());
+        let asked = [column("the"), column("the hat"), column("dog")];
+        let names = format.feature_names(&path, asked).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(names.get(asked[0]), ["the"]);
+        assert_eq!(names.get(asked[1]), ["the hat"]);
+        assert!(names.get(asked[2]).is_empty() && names.get(column("cat")).is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! Schemas of tables with a header, inferred from their first lines.
 
-use super::parse::Fields;
+use super::parse::{Fields, is_missing};
 use super::{Delimited, Kind, Numbers};
 use crate::ReadError;
 use crate::blocks::{BLOCK_BYTES, Blocks, open};
@@ -47,7 +47,7 @@ impl Delimited {
     ) -> Result<Self, ReadError> {
         let path = path.as_ref();
         let file = path.display().to_string();
-        let mut blocks = Blocks::with_size(open(path)?, BLOCK_BYTES);
+        let mut blocks = Blocks::with_size(self.joined(open(path)?), BLOCK_BYTES);
         let (mut names, mut seen): (Vec<String>, Vec<Seen>) = (Vec::new(), Vec::new());
         let (mut n_read, mut lines) = (0, 0);
         while n_read <= n_lines
@@ -76,7 +76,9 @@ impl Delimited {
                 }
                 // A line with another number of fields is for the reader to refuse.
                 for (seen, (_, field)) in seen.iter_mut().zip(&fields) {
-                    *seen = with(*seen, field.trim_ascii());
+                    if !is_missing(field, &self.missing) {
+                        *seen = with(*seen, field.trim_ascii());
+                    }
                 }
             }
             lines += count_lines(block);

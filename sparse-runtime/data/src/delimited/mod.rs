@@ -1,13 +1,16 @@
 //! Tables as text, comma or tab separated, with categorical columns hashed.
 
 mod infer;
+mod joined_lines;
 mod parse;
 mod scale;
 #[cfg(test)]
 mod tests;
+mod texts;
 
 use super::text::{ColumnKind, ColumnLayout, RowFormat, sealed::Sealed, whole_format};
-use super::{DataError, Hashing};
+use super::{DataError, Hashing, WEIGHT};
+pub(crate) use joined_lines::{JoinedLines, LINE_END};
 use nnz_step::model::InputRole;
 use parse::Parser;
 pub use scale::NumberScale;
@@ -54,7 +57,14 @@ pub struct Delimited {
     columns: Vec<(String, Kind)>,
     numbers_apart: bool,
     ids: bool,
+    weighs_samples: bool,
     scales: Vec<NumberScale>,
+    /// The names of the columns of each cross.
+    crosses: Vec<Vec<String>>,
+    /// The words that stand for missing numbers.
+    missing: Vec<String>,
+    /// The words that are labels; none where labels are numbers.
+    label_names: Vec<String>,
 }
 
 /// The encoding of a numeric column.
@@ -78,17 +88,19 @@ pub(super) enum Kind {
     Weight,
     Numeric(Numbers),
     Categorical,
+    List,
     Ignore,
 }
 
 /// The kinds by their names in a schema.
-const KINDS: [(&str, Kind); 7] = [
+const KINDS: [(&str, Kind); 8] = [
     ("label", Kind::Label),
     ("weight", Kind::Weight),
     ("numeric", Kind::Numeric(Numbers::Value)),
     ("count", Kind::Numeric(Numbers::Log)),
     ("buckets", Kind::Numeric(Numbers::Buckets)),
     ("categorical", Kind::Categorical),
+    ("list", Kind::List),
     ("ignore", Kind::Ignore),
 ];
 
@@ -122,7 +134,11 @@ impl Delimited {
             columns: Vec::new(),
             numbers_apart: false,
             ids: false,
+            weighs_samples: false,
             scales: Vec::new(),
+            crosses: Vec::new(),
+            missing: Vec::new(),
+            label_names: Vec::new(),
         }
     }
 
@@ -156,7 +172,8 @@ impl Delimited {
         Delimited { separator, ..self }
     }
 
-    /// Whether fields may be quoted by `"`, a quote inside doubled. A field does not span lines.
+    /// Whether fields may be quoted by `"`, a quote inside doubled. A quoted field may have line
+    /// ends in it, but not in a [stream](super::stream::Stream).
     #[must_use]
     pub fn quotes(self, quotes: bool) -> Self {
         Delimited { quotes, ..self }
@@ -180,6 +197,13 @@ impl Delimited {
     #[must_use]
     pub fn weight(self, name: &str) -> Self {
         self.column(name, Kind::Weight)
+    }
+
+    /// The column that is a [`weight`](Self::weight) becomes the label [`WEIGHT`](super::WEIGHT),
+    /// whatever its name: losses and metrics of models with a `label weight` weigh samples by it.
+    #[must_use]
+    pub fn weighs_samples(self) -> Self {
+        Delimited { weighs_samples: true, ..self }
     }
 
     /// The next column is a number, used as it is.
@@ -206,6 +230,20 @@ impl Delimited {
         self.column(name, Kind::Categorical)
     }
 
+    /// The next column holds any number of categories with `|` between them, `red|green`: an entry
+    /// for each, none for an empty field. A category that repeats counts so often.
+    #[must_use]
+    pub fn list(self, name: &str) -> Self {
+        self.column(name, Kind::List)
+    }
+
+    /// Numeric fields that are one of these words are missing, as empty fields are: `NA`, `nan`.
+    #[must_use]
+    pub fn missing<W: Into<String>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
+        self.missing.extend(words.into_iter().map(Into::into));
+        self
+    }
+
     /// The next column is skipped.
     #[must_use]
     pub fn ignore(self, name: &str) -> Self {
@@ -226,8 +264,8 @@ impl Delimited {
 
     /// Declares columns by a schema: their kinds in order, separated by commas, each with an
     /// optional name in front: `click:label, price:count, shop:categorical, ignore`. The kinds are
-    /// `label`, `weight`, `numeric`, `count`, `buckets`, `categorical` and `ignore`. A column
-    /// without a name is called by its position, `3`.
+    /// `label`, `weight`, `numeric`, `count`, `buckets`, `categorical`, `list` and `ignore`. A
+    /// column without a name is called by its position, `3`.
     ///
     /// # Errors
     ///
@@ -241,12 +279,63 @@ impl Delimited {
             let Some((_, kind)) = KINDS.iter().find(|(known, _)| *known == kind) else {
                 return Err(DataError::Schema {
                     message: format!(
-                        "`{kind}` is no kind of column: label, weight, numeric, count, buckets, categorical or ignore"
+                        "`{kind}` is no kind of column: label, weight, numeric, count, buckets, categorical, list or ignore"
                     ),
                 });
             };
             self = self.column(&name, *kind);
         }
+        Ok(self)
+    }
+
+    /// Adds an entry to `x` for the fields of several columns together, of a pair `site × device`
+    /// for example: its column is that of [`Hashing::cross_column`], its value the product of
+    /// their values, 1 for categories. A number stands there with the empty text, as it does by
+    /// itself; where one is missing the cross has no entry.
+    ///
+    /// ```
+    /// use nnz::data::{Delimited, Hashing, TextReader};
+    ///
+    /// let hashing = Hashing::new(16)?;
+    /// let format = Delimited::csv(hashing).with_schema("y:label,site:categorical,age:numeric")?;
+    /// let format = format.cross(&["site", "age"])?;
+    /// let data = TextReader::new(format).read_bytes("inline", b"1,shop,30\n")?;
+    /// let column = hashing.cross_column(&[("site", b"shop"), ("age", b"")]) as usize;
+    /// let mut row = data.features().unwrap().iter_rows().next().unwrap();
+    /// assert!(row.any(|entry| entry == (column, 30.0)));
+    /// # Ok::<(), nnz::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`DataError::Schema`] for less than two columns, and for one that is not declared or that
+    /// is not in `x`.
+    pub fn cross(mut self, columns: &[&str]) -> Result<Self, DataError> {
+        let refuse = |message| Err(DataError::Schema { message });
+        if columns.len() < 2 {
+            let all = columns.join(",");
+            return refuse(format!("a cross of `{all}`: it is of two columns or more"));
+        }
+        for column in columns {
+            let found = self.columns.iter().find(|(name, _)| name == column);
+            match found {
+                Some((_, kind)) if kind.is_category() || kind.is_number() => {}
+                Some((_, kind)) => {
+                    let kind = kind.name();
+                    return refuse(format!(
+                        "`{column}` is crossed, but it is `{kind}`: declare it `categorical`"
+                    ));
+                }
+                None => {
+                    let known: Vec<&str> = self.columns.iter().map(|(name, _)| &name[..]).collect();
+                    let known = known.join(", ");
+                    return refuse(format!(
+                        "`{column}` is crossed, but there is no such column: there are {known}"
+                    ));
+                }
+            }
+        }
+        self.crosses.push(columns.iter().map(|name| (*name).to_owned()).collect());
         Ok(self)
     }
 
@@ -261,6 +350,16 @@ impl Delimited {
     fn column(mut self, name: &str, kind: Kind) -> Self {
         self.columns.push((name.to_owned(), kind));
         self
+    }
+
+    /// Text whose quoted fields are on one line.
+    fn joined<R>(&self, reader: R) -> JoinedLines<R> {
+        JoinedLines::new(reader, self.quoted_separator())
+    }
+
+    /// What separates fields that may be quoted.
+    fn quoted_separator(&self) -> Option<u8> {
+        self.quotes.then_some(self.separator)
     }
 
     /// The number of columns of a kind.
@@ -290,9 +389,12 @@ impl<T: Float> RowFormat<T> for Delimited {
         }
         for (name, kind) in &self.columns {
             match kind {
+                Kind::Weight if self.weighs_samples => {
+                    columns.push(layout(WEIGHT, InputRole::Label, ColumnKind::Dense(1)));
+                }
                 Kind::Weight => columns.push(layout(name, InputRole::Input, ColumnKind::Dense(1))),
                 Kind::Label => columns.push(layout(name, InputRole::Label, ColumnKind::Dense(1))),
-                Kind::Numeric(_) | Kind::Categorical | Kind::Ignore => {}
+                Kind::Numeric(_) | Kind::Categorical | Kind::List | Kind::Ignore => {}
             }
         }
         columns
@@ -300,5 +402,9 @@ impl<T: Float> RowFormat<T> for Delimited {
 
     fn parser(&self, _: &[u8]) -> Parser {
         Parser::new(self)
+    }
+
+    fn quoted_separator(&self) -> Option<u8> {
+        Delimited::quoted_separator(self)
     }
 }

@@ -4,11 +4,13 @@ use super::super::number::number;
 use super::super::read_error::Fault;
 use super::super::text::{Chunk, Lines, RowParser, check_text};
 use super::super::{Excerpt, Hashing, Problem};
-use super::{Delimited, Kind, Numbers};
-use crate::hashing::xxh64;
+use super::{Delimited, Kind, LINE_END, Numbers};
+use crate::feature_names::{FeatureNames, shown};
+use crate::hashing::{cross, xxh64};
 use sparse_core::element::Float;
 use sparse_core::storage::ElementType;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt::Write;
 
 /// What is done with each field.
@@ -23,6 +25,17 @@ pub struct Parser {
     entries: Vec<(u64, f64)>,
     /// The bucket of a number, as it is hashed.
     bucket: String,
+    /// The words that stand for missing numbers.
+    missing: Vec<String>,
+    /// The words that are labels.
+    label_names: HashMap<Vec<u8>, usize>,
+    /// The positions of the fields of each cross.
+    crosses: Vec<Vec<usize>>,
+    /// The hash and the value of each field of a row, 0 where a number is missing; empty without
+    /// crosses.
+    crossed: Vec<(u64, f64)>,
+    /// The hashes of a cross.
+    hashes: Vec<u64>,
 }
 
 #[derive(Debug)]
@@ -70,13 +83,32 @@ impl Parser {
             fields: format.columns.iter().map(field).collect(),
             entries: Vec::new(),
             bucket: String::new(),
+            missing: format.missing.clone(),
+            label_names: (format.label_names.iter().enumerate())
+                .map(|(position, name)| (name.clone().into_bytes(), position))
+                .collect(),
+            crosses: format.crosses.iter().map(|names| positions(format, names)).collect(),
+            crossed: Vec::new(),
+            hashes: Vec::new(),
         }
     }
 
     fn row<T: Float>(&mut self, line: &[u8], rows: &mut Chunk<T>) -> Result<(), Fault> {
         let mut fields = Fields::new(line, self.separator, self.quotes);
-        let Parser { hashing, entries, bucket, fields: schema, .. } = self;
+        let Parser {
+            hashing,
+            entries,
+            bucket,
+            fields: schema,
+            crosses,
+            crossed,
+            hashes,
+            label_names,
+            missing,
+            ..
+        } = self;
         entries.clear();
+        crossed.clear();
         for field in schema.iter() {
             let (offset, text) = match fields.next() {
                 Some(found) => found?,
@@ -91,24 +123,43 @@ impl Parser {
                 },
             };
             match field.kind {
-                Kind::Ignore => {}
+                Kind::List => {
+                    let parts = text.split(|byte| *byte == b'|').map(<[u8]>::trim_ascii);
+                    for part in parts.filter(|part| !part.is_empty()) {
+                        entries.push((hashing.low(xxh64(part, field.seed)), 1.0));
+                    }
+                    if !crosses.is_empty() {
+                        crossed.push((0, 0.0));
+                    }
+                }
+                Kind::Ignore if crosses.is_empty() => {}
+                Kind::Ignore => crossed.push((0, 0.0)),
                 Kind::Categorical => {
-                    let column = hashing.low(xxh64(&text, field.seed));
+                    let hash = xxh64(&text, field.seed);
+                    let column = hashing.low(hash);
+                    if !crosses.is_empty() {
+                        crossed.push((hash, 1.0));
+                    }
                     entries.push((column, 1.0));
                     if let Some(target) = field.target {
                         rows.ids(target).push(column as u32);
                     }
                 }
                 Kind::Numeric(Numbers::Buckets) => {
-                    name_bucket(optional(&text).map_err(fault)?, bucket);
-                    let column = hashing.low(xxh64(bucket.as_bytes(), field.seed));
+                    let number = optional(known(&text, missing)).map_err(fault)?;
+                    name_bucket(number, bucket);
+                    let hash = xxh64(bucket.as_bytes(), field.seed);
+                    let column = hashing.low(hash);
+                    if !crosses.is_empty() {
+                        crossed.push((hash, 1.0));
+                    }
                     entries.push((column, 1.0));
                     if let Some(target) = field.target {
                         rows.ids(target).push(column as u32);
                     }
                 }
                 Kind::Numeric(numbers) => {
-                    let value = optional::<f64>(&text).map_err(fault)?;
+                    let value = optional::<f64>(known(&text, missing)).map_err(fault)?;
                     let value = match (value, numbers) {
                         (Some(v), Numbers::Log) => v.signum() * v.abs().ln_1p(),
                         (Some(v), _) => field.scale.map_or(v, |(mean, by)| (v - mean) / by),
@@ -118,10 +169,25 @@ impl Parser {
                     if !narrow.is_finite() {
                         return Err(fault("a number within the range of the element type"));
                     }
+                    if !crosses.is_empty() {
+                        crossed.push((xxh64(b"", field.seed), value));
+                    }
                     match field.target {
                         Some(target) => rows.dense(target).push(narrow),
                         None if value != 0.0 => entries.push((field.column, value)),
                         None => {}
+                    }
+                }
+                Kind::Label if !label_names.is_empty() => {
+                    let position = label_names.get(text.trim_ascii());
+                    let Some(position) = position else {
+                        return Err(fault("one of the words that are labels"));
+                    };
+                    if !crosses.is_empty() {
+                        crossed.push((0, 0.0));
+                    }
+                    if let Some(target) = field.target {
+                        rows.dense(target).push(T::of(*position as f64));
                     }
                 }
                 Kind::Label | Kind::Weight => {
@@ -133,6 +199,9 @@ impl Parser {
                     if field.kind == Kind::Weight && value < T::zero() {
                         return Err(fault("a weight of at least 0"));
                     }
+                    if !crosses.is_empty() {
+                        crossed.push((0, 0.0));
+                    }
                     // Both have a column of their own.
                     if let Some(target) = field.target {
                         rows.dense(target).push(value);
@@ -142,6 +211,14 @@ impl Parser {
         }
         if fields.next.is_some() {
             return Err(self.count_fault(line));
+        }
+        for parts in crosses.iter() {
+            let value: f64 = parts.iter().map(|part| crossed[*part].1).product();
+            if value != 0.0 {
+                hashes.clear();
+                hashes.extend(parts.iter().map(|part| crossed[*part].0));
+                entries.push((hashing.low(cross(hashes, hashing.seed_alone())), value));
+            }
         }
         // Stable: values of one column are added in the order of the fields.
         entries.sort_by_key(|&(column, _)| column);
@@ -198,11 +275,51 @@ impl Parser {
         for field in &self.fields {
             let Some(Ok((_, text))) = fields.next() else { return false };
             if field.kind == Kind::Numeric(Numbers::Value) {
-                let Ok(value) = optional::<f64>(&text) else { return false };
+                let Ok(value) = optional::<f64>(known(&text, &self.missing)) else { return false };
                 numbers.push(value);
             }
         }
         fields.next.is_none()
+    }
+
+    /// Names the features of a row, as far as it can be read.
+    pub(super) fn name_features(&mut self, line: &[u8], names: &mut FeatureNames) {
+        let fields = Fields::new(line, self.separator, self.quotes);
+        let mut parts: Vec<(u64, String)> = Vec::with_capacity(self.fields.len());
+        for (field, found) in self.fields.iter().zip(fields) {
+            let Ok((_, text)) = found else { return };
+            let name = &field.name;
+            let (hash, named) = match field.kind {
+                Kind::Categorical => (xxh64(&text, field.seed), format!("{name}={}", shown(&text))),
+                Kind::Numeric(Numbers::Buckets) => {
+                    let Ok(number) = optional(known(&text, &self.missing)) else { return };
+                    name_bucket(number, &mut self.bucket);
+                    let bucket = &self.bucket;
+                    (xxh64(bucket.as_bytes(), field.seed), format!("{name}={bucket}"))
+                }
+                Kind::Numeric(_) => (xxh64(b"", field.seed), name.clone()),
+                Kind::List => {
+                    let values = text.split(|byte| *byte == b'|').map(<[u8]>::trim_ascii);
+                    for value in values.filter(|value| !value.is_empty()) {
+                        let column = self.hashing.low(xxh64(value, field.seed));
+                        names.add(column, || format!("{name}={}", shown(value)));
+                    }
+                    (0, String::new())
+                }
+                Kind::Label | Kind::Weight | Kind::Ignore => (0, String::new()),
+            };
+            if !named.is_empty() {
+                names.add(self.hashing.low(hash), || named.clone());
+            }
+            parts.push((hash, named));
+        }
+        for positions in &self.crosses {
+            let of = positions.iter().filter_map(|position| parts.get(*position));
+            let (hashes, named): (Vec<u64>, Vec<&str>) =
+                of.map(|(hash, named)| (*hash, &named[..])).unzip();
+            let column = self.hashing.low(cross(&hashes, self.hashing.seed_alone()));
+            names.add(column, || named.join("*"));
+        }
     }
 
     #[cold]
@@ -251,6 +368,12 @@ impl<T: Float> RowParser<T> for Parser {
     }
 }
 
+/// The positions of columns, which [`Delimited::cross`] has found to be there.
+fn positions(format: &Delimited, names: &[String]) -> Vec<usize> {
+    let position = |name: &String| format.columns.iter().position(|(known, _)| known == name);
+    names.iter().filter_map(position).collect()
+}
+
 /// Writes the name of the [bucket](Numbers::Buckets) of a number: the same however the number was
 /// spelled.
 #[inline]
@@ -263,6 +386,17 @@ fn name_bucket(value: Option<f64>, name: &mut String) {
         Some(v) if v.fract() == 0.0 && v > -1e15 => write!(name, "{}", v as i64),
         Some(v) => write!(name, "{v}"),
     };
+}
+
+/// The text of a number; nothing where it is a word that stands for a missing one.
+#[inline]
+fn known<'t>(text: &'t [u8], missing: &[String]) -> &'t [u8] {
+    if missing.is_empty() || !is_missing(text, missing) { text } else { b"" }
+}
+
+/// Whether a text is a word that stands for a missing number.
+pub(super) fn is_missing(text: &[u8], missing: &[String]) -> bool {
+    missing.iter().any(|word| word.as_bytes() == text.trim_ascii())
 }
 
 /// A number, or nothing where the field is blank; or what was expected.
@@ -337,6 +471,9 @@ impl<'a> Fields<'a> {
                 }
                 Some(_) => return Err(Fault { offset: at, problem: Problem::Quote }),
             }
+        }
+        for byte in text.iter_mut().filter(|byte| **byte == LINE_END) {
+            *byte = b'\n';
         }
         Ok((start, Cow::Owned(text)))
     }

@@ -44,7 +44,7 @@ impl Delimited {
         let path = path.as_ref();
         let name = path.display().to_string();
         let mut parser = Parser::new(self);
-        let mut blocks = Blocks::with_size(open(path)?, BLOCK_BYTES);
+        let mut blocks = Blocks::with_size(self.joined(open(path)?), BLOCK_BYTES);
         let mut moments: Vec<Moments> = Vec::new();
         let (mut numbers, mut lines) = (Vec::new(), None);
         while let Some(block) =

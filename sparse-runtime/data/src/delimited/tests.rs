@@ -246,3 +246,96 @@ fn d17_numeric_columns_are_scaled_by_what_was_measured() {
         assert!(matches!(refused, Err(DataError::Schema { .. })));
     }
 }
+
+#[test]
+fn crosses_are_entries_of_several_fields_together() {
+    let hashing = Hashing::new(20).unwrap();
+    let format = Delimited::csv(hashing)
+        .with_schema("y:label,site:categorical,device:categorical,note:ignore,age:numeric")
+        .unwrap();
+    let crossed = format.clone().cross(&["device", "site"]).unwrap();
+    let crossed = crossed.cross(&["site", "device", "age"]).unwrap();
+    let text = "1,a,b,x,3\n0,a,,x,\n";
+    let data = read(crossed.clone(), text).unwrap();
+    let (site, device, age) = (("site", &b"a"[..]), ("device", &b"b"[..]), ("age", &b""[..]));
+    let none = ("device", &b""[..]);
+    let own = |(name, token)| hashing.column(name, token);
+    let pair = |parts: &[(&str, &[u8])]| hashing.cross_column(parts);
+    let first = [
+        (own(site), 1.0),
+        (own(device), 1.0),
+        (own(age), 3.0),
+        (pair(&[device, site]), 1.0),
+        (pair(&[site, device, age]), 3.0),
+    ];
+    assert_eq!(row(&data, 0), sorted(first.to_vec()));
+    let second = [(own(site), 1.0), (own(none), 1.0), (pair(&[none, site]), 1.0)];
+    assert_eq!(row(&data, 1), sorted(second.to_vec()));
+    // Without labels the same columns are crossed.
+    let bare = read(crossed.without_labels(), "a,b,x,3\na,,x,\n").unwrap();
+    assert_eq!(bare.features(), data.features());
+    for (columns, message) in [
+        (&["site"][..], "a cross of `site`: it is of two columns or more"),
+        (&["site", "shop"], "`shop` is crossed, but there is no such column: there are y, site"),
+        (&["site", "note"], "`note` is crossed, but it is `ignore`: declare it `categorical`"),
+    ] {
+        let error = format.clone().cross(columns).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    }
+}
+
+#[test]
+fn a_list_has_an_entry_for_each_category() {
+    let hashing = Hashing::new(20).unwrap();
+    let format = Delimited::csv(hashing).label("y").list("tags");
+    let data = read(format, "1,red|green| red \n0,\n").unwrap();
+    let tag = |token: &[u8]| hashing.column("tags", token);
+    assert_eq!(row(&data, 0), sorted(vec![(tag(b"red"), 2.0), (tag(b"green"), 1.0)]));
+    assert_eq!(row(&data, 1), []);
+}
+
+#[test]
+fn words_stand_for_missing_numbers() {
+    let hashing = Hashing::new(20).unwrap();
+    let format = Delimited::csv(hashing).label("y").numeric("n").number("m", Numbers::Buckets);
+    let text = "1,NA,?\n";
+    assert!(refused(format.clone(), text).starts_with("file:1:3: expected a number"));
+    let data = read(format.clone().missing(["NA", "?"]), text).unwrap();
+    assert_eq!(data.features(), read(format, "1,,\n").unwrap().features());
+}
+
+/// Fields with line ends are read as they are by any number of threads, and lines are counted with
+/// those in quotes.
+#[test]
+fn quoted_fields_may_have_line_ends() {
+    use nnz_arrays::kernels::Parallel;
+    let hashing = Hashing::new(20).unwrap();
+    let format = Delimited::csv(hashing).header(true);
+    let format = format.with_schema("y:label,note:categorical,n:numeric").unwrap();
+    let note = |i: usize| match i % 4 {
+        0 => format!("a\n{}", i % 97),
+        1 => "\n\n".to_owned(),
+        2 => format!("say \"{}\"\r\n,", i % 89),
+        _ => format!("plain {}", i % 83),
+    };
+    let line = |i: usize| format!("{},\"{}\",{}\n", i % 2, note(i).replace('"', "\"\""), i % 5);
+    let text = "y,note,n\n".to_owned() + &(0..90_000).map(line).collect::<String>();
+    let one = read(format.clone(), &text).unwrap();
+    assert_eq!(one.n_rows(), 90_000);
+    for i in [0, 1, 2, 3, 89_997] {
+        let mut expected = vec![(hashing.column("note", note(i).as_bytes()), 1.0)];
+        if i % 5 != 0 {
+            expected.push((hashing.column("n", b""), (i % 5) as f32));
+        }
+        assert_eq!(row(&one, i), sorted(expected), "{i}");
+    }
+    for threads in [2, 3, 7] {
+        let reader = TextReader::new(format.clone()).parallel(Parallel::Threads(threads));
+        let more: Dataset = reader.read_bytes("file", text.as_bytes()).unwrap();
+        assert_eq!(more.features(), one.features());
+        assert_eq!(numbers(&more, "y"), numbers(&one, "y"));
+    }
+    let bad = format!("y,note,n\n{}1,x,bad\n", (0..4).map(line).collect::<String>());
+    let error = refused(format, &bad);
+    assert!(error.starts_with("file:10:5: expected a number in the column `n`"), "{error}");
+}

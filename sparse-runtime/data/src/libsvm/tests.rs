@@ -177,7 +177,7 @@ fn faults_name_place_and_problem() {
         "1 |f 3:4",
         1,
         3,
-        "`|f` is a namespace of Vowpal Wabbit's text, which is not read: write each sample as `label index:value …` (LibSVM) or as a label, a tab and words",
+        "`|f` is a namespace of Vowpal Wabbit's text: read it as such (`VowpalWabbit`, `--format vw`)",
     );
     expect("1 7:#", 1, 5, "the entry of index 7 has no value after `:`");
     expect("1 7:x", 1, 5, "expected a number as the value of index 7, found `x`");

@@ -31,13 +31,13 @@ use super::{Dataset, ReadError};
 use sparse_core::element::Float;
 
 /// A text format with a sample a line: [`Delimited`](super::Delimited),
-/// [`Ratings`](super::Ratings), [`LibFfm`](super::LibFfm), [`Words`](super::Words), and
-/// [`libsvm::Reader`](super::libsvm::Reader).
+/// [`Ratings`](super::Ratings), [`LibFfm`](super::LibFfm), [`VowpalWabbit`](super::VowpalWabbit),
+/// [`Words`](super::Words), and [`libsvm::Reader`](super::libsvm::Reader).
 ///
 /// The methods are for readers and may change.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a format of text with a row a line",
-    note = "formats are `Delimited`, `Ratings`, `LibFfm`, `Words` and `libsvm::Reader`"
+    note = "formats are `Delimited`, `Ratings`, `LibFfm`, `VowpalWabbit`, `Words` and `libsvm::Reader`"
 )]
 pub trait RowFormat<T: Float>: Send + Sync + sealed::Sealed + 'static {
     /// Parses runs of lines.
@@ -80,6 +80,13 @@ pub trait RowFormat<T: Float>: Send + Sync + sealed::Sealed + 'static {
         None
     }
 
+    /// What separates fields that may be quoted, and then have line ends in them; `None` where a
+    /// line end is the end of a line.
+    #[doc(hidden)]
+    fn quoted_separator(&self) -> Option<u8> {
+        None
+    }
+
     /// Whether a sample can be parsed without earlier ones, so that runs of lines may be parsed in
     /// any order. Otherwise the reason, and what to do.
     #[doc(hidden)]
@@ -91,7 +98,7 @@ pub trait RowFormat<T: Float>: Send + Sync + sealed::Sealed + 'static {
 /// A [`RowFormat`] that [`TextReader`](super::TextReader) reads.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a format that `TextReader` reads",
-    note = "it reads `Delimited`, `Ratings`, `LibFfm` and `Words`; a `libsvm::Reader` reads files itself: `.read_path(path)`"
+    note = "it reads `Delimited`, `Ratings`, `LibFfm`, `VowpalWabbit` and `Words`; a `libsvm::Reader` reads files itself: `.read_path(path)`"
 )]
 pub trait WholeFormat<T: Float>: RowFormat<T> {
     /// Reads a text into memory.

@@ -1,6 +1,7 @@
 //! Reading text of any format from files and bytes into a dataset.
 
 use super::super::blocks::{BLOCK_BYTES, Blocks, open_counted};
+use super::super::delimited::JoinedLines;
 use super::super::{Dataset, ReadError, ReadReport};
 use super::{
     Chunk, OnError, RowFormat, RowParser, Skips, WholeFormat, count_lines, parse_part, place_in,
@@ -205,6 +206,7 @@ pub(crate) fn read_text<T: Float, F: RowFormat<T>>(
         Ok(()) => options.n_threads().min(MAX_PARTS),
         Err(_) => 1,
     };
+    let reader = JoinedLines::new(reader, format.quoted_separator());
     let mut blocks = Blocks::with_size(reader, BLOCK_BYTES * n_threads);
     let mut parsing: Option<Parsing<'_, T, F>> = None;
     loop {

@@ -1,7 +1,8 @@
 //! What holds for all formats.
 
 use super::super::{
-    Dataset, Delimited, Hashing, LibFfm, OnError, Ratings, ReadError, TextReader, Words,
+    Dataset, Delimited, Hashing, LibFfm, OnError, Ratings, ReadError, TextReader, VowpalWabbit,
+    Words,
 };
 use super::*;
 use nnz_arrays::kernels::Parallel;
@@ -17,6 +18,19 @@ fn texts() -> Vec<(&'static str, String)> {
         ("csv", lines(&|i| format!("{},{},city {}\n", i % 2, i % 91, i % 1001))),
         ("ratings", lines(&|i| format!("u{},i{},{}\n", i % 3001, i % 707, i % 5))),
         ("libffm", lines(&|i| format!("{} 0:{}:1 1:{}:0.5\n", i % 2, i % 100, 100 + i % 777))),
+        (
+            "vw",
+            lines(&|i| {
+                format!(
+                    "{} {}.5 'r{i} |u u{} age:{} |p p{}\n",
+                    i % 2,
+                    i % 3,
+                    i % 301,
+                    i % 9,
+                    i % 77
+                )
+            }),
+        ),
         ("words", lines(&|i| format!("{}\tsome words {} and {}\n", i % 2, i % 97, i))),
     ]
 }
@@ -44,6 +58,7 @@ fn read(
         }
         "ratings" => with(Ratings::new(), text, parallel, on_error),
         "libffm" => with(LibFfm::new(), text, parallel, on_error),
+        "vw" => with(VowpalWabbit::new(hashing).cross("u", "p"), text, parallel, on_error),
         _ => with(Words::new(hashing), text, parallel, on_error),
     }
 }

@@ -47,6 +47,7 @@ mod mean_errors;
 mod pearson;
 mod perplexity;
 mod ranked;
+mod ranked_lists;
 mod renamed;
 mod top_k_accuracy;
 
@@ -62,6 +63,7 @@ pub use mean_errors::{Mae, Mse, Rmse};
 pub use pearson::Pearson;
 pub use perplexity::Perplexity;
 pub use ranked::{Auc, PrAuc};
+pub use ranked_lists::RankedLists;
 pub use renamed::Named;
 pub use top_k_accuracy::TopKAccuracy;
 

@@ -5,6 +5,9 @@
 //!     --output scores.tsv
 //! ```
 
+mod ids;
+mod lines;
+
 use crate::evaluate::{Evaluate, Measuring};
 use crate::files::{beside, check_not_read, check_writable};
 use crate::input::{Format, Known, Reading, tell_skipped};
@@ -14,9 +17,11 @@ use crate::models::saved::SavedModel;
 use crate::report::tell;
 use crate::{Failure, Program};
 use clap::{CommandFactory, FromArgMatches, Parser};
+use lines::{OutputFormat, SampleLines};
 use nnz::data::{AnyDataset, ReadError};
 use nnz::prelude::*;
-use nnz::training::{save_changed_predictions, write_changed_predictions};
+use nnz::training::{TrainError, save_changed_predictions, write_changed_predictions};
+use nnz_device::atomic_write::replace_file;
 use std::io::{self, BufRead, BufReader, Read, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
@@ -28,10 +33,12 @@ use std::path::{Path, PathBuf};
 /// one an empty text. A sample that cannot be read is an error, and `--skip` is refused: outputs
 /// after it would stand beside other samples.
 ///
-/// A line has the numbers of all outputs, separated by tabs: the probabilities of the classes in
-/// the order of their labels, which `inspect` shows. Predictions are cut to a range if `train` was
-/// told to (--clip-predictions). What must be said of the data is what was said to `train`; its
-/// format and schema, how it was hashed, and from where columns were counted, is in the file.
+/// A line has the numbers of all outputs, separated by tabs; --output-format says whether it is CSV
+/// with a header, JSON, or a row of an array of NumPy instead. Of softmax the numbers are the
+/// probabilities of the classes in the order of their labels, which `inspect` shows. Predictions
+/// are cut to a range if `train` was told to (--clip-predictions). What must be said of the data is
+/// what was said to `train`; its format and schema, how it was hashed, and from where columns were
+/// counted, is in the file.
 #[derive(Debug, Parser)]
 #[command(name = "predict")]
 struct Arguments {
@@ -42,14 +49,22 @@ struct Arguments {
     /// comes.
     #[arg(long)]
     data: PathBuf,
-    /// The data has no labels, which need not be said of libsvm: lines of libffm begin with an
-    /// entry, those of words with a text, ratings are a user and an item, and csv and criteo have
-    /// no column for what the schema calls a label.
+    /// The data has no labels, which need not be said of libsvm and vw: lines of libffm begin with
+    /// an entry, those of words with a text, ratings are a user and an item, and csv and criteo
+    /// have no column for what the schema calls a label.
     #[arg(long)]
     no_labels: bool,
-    /// softmax: write the label of the most probable class in the place of the probabilities.
+    /// Models of classes: write the label of the predicted class in the place of the numbers: of
+    /// softmax the most probable one, of two classes the positive one from --threshold on.
     #[arg(long, visible_alias = "print-label")]
     class: bool,
+    /// Write the text of this column before the numbers: of csv a column by its name, of vw the
+    /// `tag`.
+    #[arg(long, value_name = "COLUMN")]
+    id: Option<String>,
+    /// What is written: by the ending of --output if not said, .csv, .json, .npy, else tsv.
+    #[arg(long, value_enum)]
+    output_format: Option<OutputFormat>,
     /// Show the metrics of `evaluate` on the error stream as well; the data has labels.
     #[arg(long)]
     metrics: bool,
@@ -80,20 +95,23 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let path = &arguments.model;
     let saved = SavedModel::open(path)?;
-    let change = match (arguments.class, saved.labels.clone()) {
-        (true, Some(labels)) => Some(Change::Label(labels)),
-        (true, None) => {
-            let path = path.display();
-            return Err(format!(
-                "--class: `{path}` has no labels of classes, which `train --model softmax` keeps: leave it out, or train again"
-            )
-            .into());
-        }
-        (false, _) => saved.clip.map(|(low, high)| Change::Clip(low, high)),
+    let change = if arguments.class {
+        Some(Change::Label(saved.class_names(arguments.measuring.threshold)?))
+    } else {
+        saved.clip.map(|(low, high)| Change::Clip(low, high))
     };
+    let format = arguments.output_format();
+    if format == OutputFormat::Npy && (arguments.class || arguments.id.is_some()) {
+        return Err("an array of NumPy has numbers alone: leave --class and --id out, or choose another --output-format".into());
+    }
+    let titles = if arguments.class { vec!["class".to_owned()] } else { saved.titles() };
+    let mut lines = SampleLines::new(format, change, titles, arguments.id.clone());
     let is_pipe = arguments.data.as_os_str() == DASH;
     if is_pipe && (arguments.output().is_some() || arguments.metrics) {
         return Err("--data -: predictions of lines of a pipe go to the standard output, as they come, and are not measured: leave --output and --metrics out".into());
+    }
+    if is_pipe && format == OutputFormat::Npy {
+        return Err("--data -: an array of NumPy begins with the number of its samples, which a pipe does not tell: choose another --output-format".into());
     }
     if let Some(output) = arguments.output() {
         let ids = ["users", "items"].map(|ending| beside(path, ending));
@@ -106,19 +124,24 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let known = if arguments.metrics {
         saved.known_of_labelled()
     } else {
-        // What stands before the entries of libsvm is not looked at, be it a label or not.
-        let is_libsvm = reading.format_of(&arguments.data) == Format::Libsvm;
-        Known { no_labels: arguments.no_labels || is_libsvm, ..saved.known.clone() }
+        // What stands before the entries is not looked at, be it a label or not.
+        let format = reading.format_of(&arguments.data);
+        let has_entries = matches!(format, Format::Libsvm | Format::Vw);
+        Known { no_labels: arguments.no_labels || has_entries, ..saved.known.clone() }
     };
     if is_pipe {
-        return saved.kind.with(PredictLines { arguments, saved: &saved, reading, known, change });
+        let predict = PredictLines { arguments, saved: &saved, reading, known, lines: &mut lines };
+        return saved.kind.with(predict);
     }
     let data = if arguments.metrics {
         saved.open_labelled(&reading, &arguments.data)?
     } else {
         reading.open(&arguments.data, &known, false)?
     };
-    saved.kind.with(Predict { arguments, saved: &saved, data: &data, change })?;
+    if let Some(column) = &arguments.id {
+        lines.set_ids(ids::of_file(&reading, &arguments.data, column, known.no_labels)?);
+    }
+    saved.kind.with(Predict { arguments, saved: &saved, data: &data, lines: &mut lines })?;
     tell_skipped(&data);
     if arguments.metrics {
         let (measuring, rows) = (arguments.measuring, arguments.batch_size);
@@ -136,6 +159,11 @@ impl Arguments {
     fn output(&self) -> Option<&Path> {
         self.output.as_deref().filter(|path| path.as_os_str() != DASH)
     }
+
+    fn output_format(&self) -> OutputFormat {
+        let by_ending = self.output().map_or(OutputFormat::Tsv, OutputFormat::of);
+        self.output_format.unwrap_or(by_ending)
+    }
 }
 
 /// Scores the lines of a pipe as they come.
@@ -144,7 +172,7 @@ struct PredictLines<'a> {
     saved: &'a SavedModel,
     reading: Reading,
     known: Known,
-    change: Option<Change>,
+    lines: &'a mut SampleLines,
 }
 
 impl ModelVisitor for PredictLines<'_> {
@@ -155,17 +183,16 @@ impl ModelVisitor for PredictLines<'_> {
         make: fn(Dims, Seed) -> Result<M>,
     ) -> Result<(), Failure> {
         let mut model = self.saved.load(make)?;
-        let mut change = |line: &mut String| {
-            if let Some(change) = &self.change {
-                change.apply(line);
-            }
-        };
         let mut stdin = BufReader::new(io::stdin());
         let mut output = Output { stdout: io::stdout().lock(), is_closed: false };
         let (mut text, mut lines) = (Vec::new(), 0);
         while read_lines_there(&mut stdin, &mut text)? {
             let data = self.reading.read_lines(&self.arguments.data, &text, lines, &self.known);
             lines += text.iter().filter(|byte| **byte == b'\n').count() as u64;
+            let ids =
+                self.arguments.id.as_ref().map(|column| {
+                    ids::of_lines(&self.reading, &text, column, self.known.no_labels)
+                });
             self.reading.after_first_lines();
             let data = match data {
                 Ok(data) => data,
@@ -173,9 +200,12 @@ impl ModelVisitor for PredictLines<'_> {
                 Err(error) if is_empty(&error) => continue,
                 Err(error) => return Err(error),
             };
+            if let Some(ids) = ids {
+                self.lines.set_ids(ids?);
+            }
             let rows = self.arguments.batch_size;
-            let written =
-                write_changed_predictions(&mut model, &data, rows, &mut output, &mut change);
+            let change = &mut |line: &mut String| self.lines.apply(line);
+            let written = write_changed_predictions(&mut model, &data, rows, &mut output, change);
             match written {
                 _ if output.is_closed => return Ok(()),
                 Err(error) => return Err(error.into()),
@@ -207,7 +237,7 @@ struct Predict<'a> {
     arguments: &'a Arguments,
     saved: &'a SavedModel,
     data: &'a AnyDataset,
-    change: Option<Change>,
+    lines: &'a mut SampleLines,
 }
 
 impl ModelVisitor for Predict<'_> {
@@ -216,12 +246,12 @@ impl ModelVisitor for Predict<'_> {
     fn visit<M: Model<Element = f32>>(self, make: fn(Dims, Seed) -> Result<M>) -> Result<()> {
         let mut model = self.saved.load(make)?;
         let rows = self.arguments.batch_size;
-        let mut change = |line: &mut String| {
-            if let Some(change) = &self.change {
-                change.apply(line);
-            }
-        };
-        let change = &mut change;
+        if self.lines.format == OutputFormat::Npy {
+            let change = &mut |line: &mut String| self.lines.apply(line);
+            write_changed_predictions(&mut model, self.data, rows, &mut io::sink(), change)?;
+            return self.write_array();
+        }
+        let change = &mut |line: &mut String| self.lines.apply(line);
         match self.arguments.output() {
             Some(path) => save_changed_predictions(&mut model, self.data, rows, path, change),
             None => {
@@ -231,6 +261,19 @@ impl ModelVisitor for Predict<'_> {
                 if output.is_closed { Ok(()) } else { written }
             }
         }
+    }
+}
+
+impl Predict<'_> {
+    /// Writes all numbers as an array.
+    fn write_array(&self) -> Result<()> {
+        let bytes = self.lines.npy();
+        let written = match self.arguments.output() {
+            Some(path) => replace_file(path, |writer| writer.write_all(&bytes)),
+            None => io::stdout().lock().write_all(&bytes),
+        };
+        let problem = |error: io::Error| TrainError::Write { problem: error.to_string() };
+        Ok(written.map_err(problem)?)
     }
 }
 

@@ -4,8 +4,10 @@
 //! cargo run --release -p nnz-cli -- evaluate --model model.safetensors --data later.svm
 //! ```
 
+mod ranking;
+
 use crate::input::{Reading, tell_skipped};
-use crate::models::output_change::Clipped;
+use crate::models::output_change::{Clipped, Margin};
 use crate::models::saved::SavedModel;
 use crate::models::{ModelVisitor, Task};
 use crate::report::evaluation::{Evaluation, MeasuredMetric};
@@ -21,6 +23,7 @@ use nnz::metric::{
 };
 use nnz::prelude::*;
 use nnz::training::score_into;
+use ranking::Ranking;
 use std::any::Any;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -32,8 +35,10 @@ use std::path::PathBuf;
 /// these data. Models of two classes: log loss, accuracy at 1/2, AUC, the area under the
 /// precision-recall curve, precision, recall and their harmonic mean F1 at --threshold, and a
 /// calibration table: of the samples whose predicted probability is in a range, the mean prediction
-/// beside the share of positive samples. Models of numbers: root mean squared error and mean
-/// absolute error; softmax: log loss and accuracy; multi-task: of its number alone.
+/// beside the share of positive samples. Hinge and squared hinge: the same but log loss and
+/// calibration, with predictions from the score 0 on. Models of numbers: root mean squared error
+/// and mean absolute error; softmax: log loss and accuracy; multi-task: of its number alone.
+/// Ratings with --top-k: precision, recall and NDCG of the first K of all items.
 ///
 /// What the model's file says of data holds here, as for `predict`.
 #[derive(Debug, Parser)]
@@ -49,6 +54,8 @@ struct Arguments {
     reading: Reading,
     #[command(flatten)]
     measuring: Measuring,
+    #[command(flatten)]
+    ranking: Ranking,
     /// Rows that are evaluated at a time.
     #[arg(long, default_value_t = 1024, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     batch_size: usize,
@@ -88,7 +95,9 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     note(summary(&reading, &arguments.data, &data, Some(&known), None));
     let (measuring, rows) = (arguments.measuring, arguments.batch_size);
     let evaluate = Evaluate { saved: &saved, data: &data, measuring, rows };
-    let evaluation = saved.kind.with(evaluate)?;
+    let mut evaluation = saved.kind.with(evaluate)?;
+    evaluation.ranked =
+        ranking::rank(&arguments.ranking, &saved, &reading, &data)?.zip(arguments.ranking.top_k);
     tell_skipped(&data);
     let text = if arguments.json { evaluation.json() } else { evaluation.table() };
     written(writeln!(io::stdout(), "{}", text.trim_end()))
@@ -133,10 +142,11 @@ impl ModelVisitor for Evaluate<'_> {
         Ok(Evaluation {
             samples: scored.n_rows,
             loss: scored.loss,
-            constant_loss: constant_loss(task, data),
+            constant_loss: constant_loss(saved.kind, data),
             metrics: measured,
             threshold: (task == Task::Binary).then_some(measuring.threshold),
             calibration: bins.unwrap_or_default(),
+            ranked: None,
         })
     }
 }
@@ -150,9 +160,16 @@ fn metrics(task: Task, clip: Option<(f64, f64)>, threshold: f64) -> Vec<Box<dyn 
         }
     }
     match task {
-        Task::Number | Task::Count | Task::NumberAndBinary => {
+        Task::Number | Task::Quantile | Task::Count | Task::NumberAndBinary => {
             vec![clipped(Rmse, clip), clipped(Mae, clip)]
         }
+        Task::Margin => vec![
+            Box::new(Margin(Accuracy)),
+            Box::new(Auc),
+            Box::new(PrAuc),
+            Box::new(Margin(Precision { threshold: 0.5 })),
+            Box::new(Margin(Recall { threshold: 0.5 })),
+        ],
         Task::Binary => vec![
             Box::new(LogLoss),
             Box::new(Accuracy),
