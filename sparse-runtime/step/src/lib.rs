@@ -7,6 +7,8 @@
 //! **Must not know** files of data, epochs, metrics or checkpoints.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod autotune;
+pub mod column_partition;
 pub mod engine;
 pub mod error;
 pub mod gather;
@@ -18,9 +20,7 @@ pub mod lookups;
 pub mod macro_support;
 pub mod model;
 pub mod optimizer;
-pub mod paces;
-pub mod row_parts;
 pub mod scatter;
-pub mod stages;
+pub mod thread_pipeline;
 
 pub use error::{Error, Result};

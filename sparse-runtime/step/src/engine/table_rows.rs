@@ -3,8 +3,8 @@
 
 use super::sample_rows;
 use super::table_reads::TableFacts;
+use crate::column_partition::RowPart;
 use crate::optimizer::{RowAccumulator, RowUpdater, RowWeights, UpdateKind};
-use crate::row_parts::RowPart;
 use crate::scatter;
 use nnz_arrays::formats::ColumnIdsView;
 use nnz_arrays::with_column_ids;

@@ -3,9 +3,9 @@
 use super::program::{Pool, Refs};
 use super::table_reads::TableFacts;
 use super::table_rows::TableRows;
+use crate::autotune::Stage;
+use crate::column_partition::{Bounds, RowPart};
 use crate::linear::{Scratch, row_of};
-use crate::paces::Stage;
-use crate::row_parts::{Bounds, RowPart};
 use crate::scatter::{Visit, Visited, WORK_OF_A_TERM, run_within, sample_of, sum_of_size};
 use nnz_arrays::formats::{CsrView, IdsView};
 use nnz_arrays::kernels::{Parallel, embedding_bag};
@@ -58,7 +58,7 @@ pub(super) fn update<T: Float<Accumulator = T>>(
     scratch: &mut Scratch<T>,
 ) {
     let TableFacts { n_rows, row_size, .. } = rows.facts();
-    let begun = scratch.paces.begin(Stage::Update(parameter), parallel, terms.work(row_size));
+    let begun = scratch.autotune.begin(Stage::Update(parameter), parallel, terms.work(row_size));
     let (row_scratch, parts) = scratch.of_parameter(parameter);
     let sample = |place, of| terms.sample(place, of);
     let bounds = (begun.n_parts > 1).then(|| Bounds::of(begun.n_parts, n_rows, &sample));
@@ -76,7 +76,7 @@ pub(super) fn update<T: Float<Accumulator = T>>(
             });
         }
     }
-    scratch.paces.end(begun);
+    scratch.autotune.end(begun);
 }
 
 impl<T: Float<Accumulator = T>> Term<'_, '_, T> {

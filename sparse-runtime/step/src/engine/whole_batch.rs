@@ -14,11 +14,11 @@ use super::program::{Output, Pool, Program, Read, RowFunction, Sample, Source, T
 use super::table_reads::TableFacts;
 use super::table_rows::TableRows;
 use super::terms::{self, OfSamples, Term};
+use crate::autotune::Stage;
+use crate::column_partition::{MAX_SLOTS, in_turn};
 use crate::error::Result;
 use crate::linear::Scratch;
 use crate::optimizer::RowWeights;
-use crate::paces::Stage;
-use crate::row_parts::{MAX_SLOTS, in_turn};
 use nnz_arrays::kernels::Parallel;
 use nnz_device::prefetch::AHEAD;
 use nnz_device::thread_pool;
@@ -121,7 +121,7 @@ pub(super) fn train<T: Float<Accumulator = T>>(
     let sizes = Sizes::of(program, records);
     // For batches of one sample, which are not to allocate after this one either.
     scratch.numbers.make_room(program);
-    let begun = scratch.paces.begin(Stage::Rows, parallel, work_of(program, sizes));
+    let begun = scratch.autotune.begin(Stage::Rows, parallel, work_of(program, sizes));
     let n_parts = begun.n_parts;
     let Scratch { kept, engine_runs, numbers, .. } = scratch;
     let n_slots = if n_parts == 1 { 1 } else { (4 * n_parts).min(MAX_SLOTS) };
@@ -149,7 +149,7 @@ pub(super) fn train<T: Float<Accumulator = T>>(
         loss
     };
     update_dense(program, updater, &scratch.kept.totals)?;
-    scratch.paces.end(begun);
+    scratch.autotune.end(begun);
     updater.end_step()?;
     Ok(loss / program.n_samples.max(1) as f64)
 }

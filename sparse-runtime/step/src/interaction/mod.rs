@@ -6,9 +6,10 @@
 //! Product and interaction read the non-zeros of a row in one pass, and so do the two updates.
 
 mod batch;
-mod in_parts;
+mod parallel;
 
 use self::batch::many_rows;
+use crate::column_partition::hand_on;
 use crate::error::Result;
 use crate::linear::{
     Scratch, Width, is_large, prefetch_data, row_ahead_by, row_of, with_row_loops,
@@ -17,7 +18,6 @@ use crate::model::{ModelError, RowSteps};
 use crate::optimizer::{
     Beside, Plain, ReadRows, RowCursor, RowUpdater, UpdateKind, Updater, Weights,
 };
-use crate::row_parts::hand_on;
 use crate::with_rows;
 use nnz_arrays::formats::{ColumnId, CsrView};
 use nnz_arrays::kernels::Parallel;
@@ -97,11 +97,11 @@ where
     check(x, &w, &v, width)?;
     let begun = scratch.begin(parallel, x, 2 * width.columns());
     let loss = if begun.n_parts > 1 {
-        in_parts::step((begun.n_parts, hand_on()), x, w, v, width, scratch, row_function)
+        parallel::step((begun.n_parts, hand_on()), x, w, v, width, scratch, row_function)
     } else {
         any_rows(x, w, v, width, scratch, row_function)
     };
-    scratch.paces.end(begun);
+    scratch.autotune.end(begun);
     Ok(loss)
 }
 

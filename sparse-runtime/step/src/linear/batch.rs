@@ -7,7 +7,7 @@
 //! lines are in the cache.
 
 #[cfg(target_arch = "x86_64")]
-use super::masked;
+use super::avx512;
 use super::rows::ahead_of;
 use super::{
     RowFunctions, Scratch, Width, ask_for_each, entries, is_large, is_read_anew, prefetch_data,
@@ -119,7 +119,7 @@ fn add_scores<R: UpdateRule, T: Float, V: Factor<T>, W: Width, K: UpdateKind>(
     if columns == 1 && !rows.settles() {
         let shared = rows.shared(columns);
         // SAFETY: as in `many_rows`.
-        if unsafe { masked::find_products(x, block.clone(), shared.weights(), scores) } {
+        if unsafe { avx512::find_products(x, block.clone(), shared.weights(), scores) } {
             return;
         }
     }

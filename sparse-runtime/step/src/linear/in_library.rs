@@ -4,7 +4,7 @@
 //! Of 39 entries a sample the pointer costs some hundredths of the time; what it saves is that no
 //! program compiles the loops.
 
-use super::in_turn::own_steps;
+use super::each_row::own_steps;
 use super::{Fixed, Scratch, own_step};
 use crate::error::Result;
 use crate::in_library_by_rule;

@@ -6,39 +6,39 @@
 //! backward, the gradient of a parameter's row summed outside of the weight, in `f64` and in the
 //! order of the batch's rows, and applied once.
 
-mod batch;
-mod gathered;
-mod in_library;
-mod in_parts;
-mod in_turn;
 #[cfg(target_arch = "x86_64")]
-mod masked;
+mod avx512;
+mod batch;
+mod each_row;
+mod hogwild;
+mod in_library;
+mod mean_gradient;
 #[cfg(target_arch = "x86_64")]
 mod own;
+mod parallel;
 mod products;
-mod racing;
 mod rows;
 #[cfg(test)]
 mod tests;
 
 use self::batch::{many_rows, many_short_rows};
-pub use self::in_turn::{own_steps, steps};
-pub(crate) use in_parts::settle;
+pub use self::each_row::{own_steps, steps};
 pub use nnz_device::simd::{Fixed, Runtime, Width};
+pub(crate) use parallel::settle;
 pub(crate) use products::{product, scatter, settled_product, sum_of_products};
 pub(crate) use rows::{
     are_large, entries, is_large, is_read_anew, prefetch_data, range_of, row_ahead, row_ahead_by,
     row_of,
 };
 
+use crate::autotune::{Autotune, Begun, Stage};
+use crate::column_partition::{Parts, RowPart, hand_on, parts_of_work, work_of_step};
 use crate::engine::{Kept, Numbers, Run};
 use crate::error::Result;
 use crate::model::ModelError;
 use crate::optimizer::{
     Beside, CatchUp, RowAccumulator, RowCursor, RowUpdater, UpdateKind, Updater, Weights,
 };
-use crate::paces::{Begun, Paces, Stage};
-use crate::row_parts::{Parts, RowPart, hand_on, parts_of_work, work_of_step};
 use crate::with_rows;
 use nnz_arrays::formats::{ColumnId, ColumnIdsView, CsrView};
 use nnz_arrays::kernels::Parallel;
@@ -88,7 +88,7 @@ pub struct Scratch<T> {
     /// Of a step on several threads.
     pub(crate) parts: Parts<T>,
     /// Whether it is one.
-    pub(crate) paces: Paces,
+    pub(crate) autotune: Autotune,
     handed_on: Vec<products::HandedOn<T>>,
     /// Of the engine: of one sample, of runs of samples, and of a batch.
     pub(crate) numbers: Numbers<T>,
@@ -117,7 +117,7 @@ impl<T: Float> Scratch<T> {
         let n_parts = parts_of_work(parallel, work);
         let is_divided = n_parts > 1 && self.parts.are_even(n_parts, x);
         let parallel = if is_divided { parallel } else { Parallel::Sequential };
-        self.paces.begin(Stage::Rows, parallel, work)
+        self.autotune.begin(Stage::Rows, parallel, work)
     }
 }
 
@@ -310,7 +310,7 @@ fn any_rows<
                 // more.
                 let hands_on = hand_on() || width.columns() > 1;
                 let threads = (begun.n_parts, hands_on);
-                in_parts::step(threads, x, rows, width, scratch, row_functions);
+                parallel::step(threads, x, rows, width, scratch, row_functions);
             } else {
                 many_short_rows(x, rows, width, scratch, row_functions);
             }
@@ -318,7 +318,7 @@ fn any_rows<
         }
         losses.finish().0 / n_rows.max(1) as f64
     };
-    scratch.paces.end(begun);
+    scratch.autotune.end(begun);
     loss
 }
 

@@ -171,7 +171,8 @@ pub(crate) fn sum_of_products<T: Float, V: Factor<T>, I>(
 }
 
 /// Four sums that take the terms of a row in turn, each by its place in the row, while it goes
-/// through [stages](crate::stages): each adds its entries to what the stage before has left.
+/// through [stages](crate::thread_pipeline): each adds its entries to what the stage before has
+/// left.
 pub(crate) type HandedOn<A> = [A; LANES];
 
 /// Adds the terms of a row's entries below a column to what the stages before have left, if there

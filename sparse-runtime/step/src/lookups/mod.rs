@@ -7,15 +7,15 @@
 
 #[cfg(test)]
 mod accuracy;
-mod in_parts;
+mod parallel;
 mod visitors;
 
 use self::visitors::{InnerSize, Read, Sizes, Sum, Update, Uses};
+use crate::autotune::Stage;
 use crate::error::Result;
 use crate::linear::{Scratch, Width, is_large};
 use crate::model::{ModelError, RowSteps};
 use crate::optimizer::{RowCursor, RowUpdater, UpdateKind, Updater, Weights};
-use crate::paces::Stage;
 use crate::with_rows;
 use nnz_arrays::kernels::Parallel;
 use nnz_arrays::parameter_memory::Table;
@@ -234,8 +234,8 @@ where
         P::each(&mut inner_size);
         // What is known of the rule comes first: the other rules' loops are not compiled for two
         // threads.
-        let work = if K::PLAIN { in_parts::work(rows.count, inner_size.size) } else { 0 };
-        let begun = scratch.paces.begin(Stage::Rows, parallel, work);
+        let work = if K::PLAIN { parallel::work(rows.count, inner_size.size) } else { 0 };
+        let begun = scratch.autotune.begin(Stage::Rows, parallel, work);
         let total = if K::PLAIN && begun.n_parts > 1 {
             self.sum_in_parts(&rows, scratch, &mut row_function)?
         } else {
@@ -244,7 +244,7 @@ where
                 || self.sum_together(&rows, &mut row_function),
             )?
         };
-        scratch.paces.end(begun);
+        scratch.autotune.end(begun);
         self.rows.into_iter().for_each(RowUpdater::finish);
         Ok(total / rows.count.max(1) as f64)
     }

@@ -14,14 +14,14 @@ mod tests;
 pub use self::terms::{Bags, Both, Product, Taken, Terms};
 pub(crate) use self::terms::{Visit, Visited, WORK_OF_A_TERM, run_within, sample_of};
 
+use crate::autotune::Stage;
+use crate::column_partition::{Bounds, RowPart};
 use crate::error::Result;
 use crate::linear::{Fixed, Runtime, Scratch, Width, entries};
 use crate::optimizer::{
     General, Plain, ReadRows as _, RowAccumulator, RowUpdater, RowWeights, UpdateKind, Updater,
     term,
 };
-use crate::paces::Stage;
-use crate::row_parts::{Bounds, RowPart};
 use crate::with_rows;
 use nnz_arrays::formats::ColumnId;
 use nnz_arrays::kernels::Parallel;
@@ -85,7 +85,7 @@ fn apply<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
     parameter: usize,
 ) {
     let work = if terms.are_distinct() { 0 } else { terms.work(rows.row_size()) };
-    let begun = scratch.paces.begin(Stage::Update(parameter), parallel, work);
+    let begun = scratch.autotune.begin(Stage::Update(parameter), parallel, work);
     let (n_parts, memory) = (begun.n_parts, scratch.of_parameter(parameter));
     // Loops over rows of the usual sizes are straight code, where there are many terms.
     match rows.row_size() {
@@ -97,7 +97,7 @@ fn apply<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(
         32 => of_size(rows, terms, Fixed::<32>, n_parts, memory),
         size => of_size(rows, terms, Runtime(size), n_parts, memory),
     }
-    scratch.paces.end(begun);
+    scratch.autotune.end(begun);
 }
 
 fn of_size<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind>(

@@ -1,6 +1,6 @@
 //! Weights after steps of large batches, against the same steps in `f64`.
 
-use crate::linear::{Fixed, Scratch, in_parts, step};
+use crate::linear::{Fixed, Scratch, parallel, step};
 use crate::optimizer::{ParameterSpec, Updater};
 use crate::with_rows;
 use nnz_arrays::formats::{ColumnIds, Csr, CsrParts, CsrView};
@@ -60,7 +60,7 @@ impl<R: UpdateRule, T: Float<Accumulator = T>> Fit<R, T> {
             let made: crate::error::Result<()> = (|| {
                 with_rows!(R, T; *updater, [0 => table], |[rows]| {
                     let threads = (n_parts, n_parts.is_multiple_of(2));
-                    in_parts::step(threads, x, rows, Fixed::<1>, scratch, &mut row_functions);
+                    parallel::step(threads, x, rows, Fixed::<1>, scratch, &mut row_functions);
                     Ok(())
                 })
             })();

@@ -1,14 +1,14 @@
 //! The step of a large batch on several threads, with the bits of one: see
-//! [`linear::in_parts`](crate::linear).
+//! [`linear::parallel`](crate::linear).
 
 use super::batch::{add_row, update_rows};
 use super::{add_terms, interaction};
+use crate::column_partition::{Piece, each_updates};
 use crate::linear::{
     Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_of, settle, with_row_loops,
 };
 use crate::optimizer::{RowAccumulator, RowUpdater, RowWeights, Slots, UpdateKind};
-use crate::row_parts::{Piece, each_updates};
-use crate::stages::in_stages;
+use crate::thread_pipeline::in_stages;
 use nnz_arrays::formats::CsrView;
 use nnz_arrays::kernels::row_loss::{Losses, RowLoss};
 use nnz_device::simd;

@@ -4,10 +4,10 @@
 
 use super::visitors::{Ask, Read, Sizes, SumOwn};
 use super::{Reads, Rows, Tables, named};
+use crate::column_partition::{MAX_SLOTS, in_turn};
 use crate::error::Result;
 use crate::linear::{Scratch, Width};
 use crate::optimizer::{RowAccumulator, RowCursor, SharedRows, UpdateKind};
-use crate::row_parts::{MAX_SLOTS, in_turn};
 use nnz_device::prefetch::LINE;
 use nnz_device::simd;
 use nnz_device::thread_pool;
@@ -227,10 +227,10 @@ fn sum<'c, P, R, T, K, F, const N: usize, const M: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::column_partition::parts_of_work;
     use crate::linear::{Fixed, Runtime};
     use crate::lookups::Visitor;
     use crate::optimizer::{ParameterSpec, Plain, Updater, Weights};
-    use crate::row_parts::parts_of_work;
     use nnz_arrays::kernels::Parallel;
     use nnz_arrays::parameter_memory::Table;
     use nnz_optim::Sgd;

@@ -9,8 +9,8 @@
 
 use super::products::HandedOn;
 use super::rows::{prefetch_data, row_ahead_by};
+use crate::column_partition::Piece;
 use crate::optimizer::RowWeights;
-use crate::row_parts::Piece;
 use nnz_arrays::formats::{ColumnIdsView, CsrView};
 use nnz_device::prefetch::LINES_AHEAD;
 use nnz_device::prefetch::{prefetch, prefetch_at};

@@ -1,7 +1,7 @@
 //! Many steps of one sample each, in one call.
 
 use super::rows::{are_large, is_large, prefetch_data, row_ahead_by, row_of};
-use super::{Scratch, Width, gathered, racing, row_step, with_row_loops};
+use super::{Scratch, Width, hogwild, mean_gradient, row_step, with_row_loops};
 use crate::error::Result;
 use crate::in_library;
 use crate::model::{ModelError, RowSteps};
@@ -95,7 +95,7 @@ pub fn own_steps<
         if rows.n_rows() != x.n_cols() || rows.row_size() != width.columns() {
             return Err(ModelError::extent("linear step", "x", 1, x.n_cols(), rows.n_rows()).into());
         }
-        return Ok(racing::steps(x, range, rows, width, scratch, kept, row_function));
+        return Ok(hogwild::steps(x, range, rows, width, scratch, kept, row_function));
     }
     with_rows!(R, T; *updater, [parameter => table], |[rows]| {
         // What the unchecked accesses below rely on.
@@ -268,7 +268,7 @@ fn usual_steps<
             let scores = &mut scratch.gradients;
             // SAFETY: a view's columns are below its `n_cols`, which `steps` compared with
             // `n_rows`.
-            unsafe { gathered::steps(x, ids, first..end, split, scores, kept, derivatives)? }
+            unsafe { mean_gradient::steps(x, ids, first..end, split, scores, kept, derivatives)? }
         } else {
             in_turn!(false, false, |row, scores, saved, kept| {
                 derivatives(row, scores, saved, kept)

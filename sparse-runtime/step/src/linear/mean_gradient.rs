@@ -214,7 +214,7 @@ unsafe fn find_scores<'a, R: UpdateRule, T: Float, V: Factor<T>, K: UpdateKind, 
 ) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: promised by the caller; nobody writes while this reads.
-    if unsafe { super::masked::find_products(x, 0..x.n_rows(), cursor.weights(), scores) } {
+    if unsafe { super::avx512::find_products(x, 0..x.n_rows(), cursor.weights(), scores) } {
         return;
     }
     for (place, score) in scores.iter_mut().enumerate() {

@@ -1,6 +1,6 @@
 //! The cuts between the threads' parts in the samples of a batch.
 
-use crate::stages::Order;
+use crate::thread_pipeline::Order;
 use nnz_arrays::formats::{ColumnId, ColumnIdsView, CsrArrays, CsrView, DividedRows, LANES};
 use nnz_arrays::kernels::parallel::below;
 use nnz_arrays::with_column_ids;
@@ -121,8 +121,8 @@ impl Cuts {
     }
 }
 
-/// The rows of a batch on their way through [stages](crate::stages), each of which finds where the
-/// next one goes on; or through one, which [cuts](Self::cut) them.
+/// The rows of a batch on their way through [stages](crate::thread_pipeline), each of which finds
+/// where the next one goes on; or through one, which [cuts](Self::cut) them.
 ///
 /// Invariants: `bounds` points to as many bounds as there are columns for each row of `x`; there is
 /// one stage, or one more than columns.

@@ -4,7 +4,7 @@
 //! data go from thread to thread, each of which adds what comes of the rows that are its own, and
 //! row functions are run by the calling thread in order meanwhile; then each thread updates its
 //! rows. So a row of the parameter stays in the cache of one thread. Where threads do not
-//! [hand on](crate::row_parts::hand_on), each product is the work of one.
+//! [hand on](crate::column_partition::hand_on), each product is the work of one.
 
 mod sums;
 #[cfg(test)]
@@ -18,9 +18,9 @@ use super::{
     RowFunctions, Scratch, Width, entries, is_large, prefetch_data, row_ahead, row_of,
     with_row_loops,
 };
+use crate::column_partition::{Cuts, Piece, RowPart, each_updates};
 use crate::optimizer::{ReadRows, RowAccumulator, RowUpdater, RowWeights, Slots, UpdateKind};
-use crate::row_parts::{Cuts, Piece, RowPart, each_updates};
-use crate::stages::in_stages;
+use crate::thread_pipeline::in_stages;
 use nnz_arrays::formats::{ColumnId, CsrView};
 use nnz_arrays::with_column_ids;
 use nnz_device::prefetch::LINES_AHEAD;
@@ -181,7 +181,7 @@ unsafe fn find_products<T: Float, V: Factor<T>>(
     #[cfg(target_arch = "x86_64")]
     {
         // SAFETY: promised by the caller.
-        if unsafe { super::masked::find_products(x, rows.clone(), weights, products) } {
+        if unsafe { super::avx512::find_products(x, rows.clone(), weights, products) } {
             return;
         }
     }
@@ -219,7 +219,7 @@ unsafe fn add_sums<T: Float, V: Factor<T>>(
 ) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: promised by the caller.
-    if unsafe { super::masked::add_sums(&mut piece, weights, large, sums) } {
+    if unsafe { super::avx512::add_sums(&mut piece, weights, large, sums) } {
         return;
     }
     // Which entries of a row ahead are of this stage is not known.

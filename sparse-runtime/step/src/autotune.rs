@@ -5,7 +5,7 @@
 //! ways are therefore tried, where the work allows it, and the faster one is kept: sharing never
 //! costs more than its trials.
 
-use crate::row_parts::parts_of_work;
+use crate::column_partition::parts_of_work;
 use nnz_arrays::kernels::Parallel;
 use std::time::Instant;
 
@@ -20,14 +20,14 @@ pub(crate) enum Stage {
 
 /// What was seen of the stages of a model's step, for batches of about the same work.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Paces {
+pub(crate) struct Autotune {
     stages: Vec<[Pace; CLASSES]>,
 }
 
 /// Batches whose work lies between the same powers of two are one class.
 const CLASSES: usize = usize::BITS as usize;
 
-/// A stage that was begun, to be [ended](Paces::end).
+/// A stage that was begun, to be [ended](Autotune::end).
 #[derive(Debug)]
 pub(crate) struct Begun {
     /// In how many parts it is to be done.
@@ -36,7 +36,7 @@ pub(crate) struct Begun {
     timed: Option<(usize, usize, usize, Instant)>,
 }
 
-impl Paces {
+impl Autotune {
     /// Chooses for a stage of so much work, in about a quarter of a nanosecond, how many threads
     /// are to share it. O(1); allocates where a stage is new.
     #[inline]
@@ -255,19 +255,19 @@ mod tests {
 
     #[test]
     fn work_for_one_thread_is_not_timed() {
-        let mut paces = Paces::default();
+        let mut autotune = Autotune::default();
         for (parallel, work) in [
             (Parallel::Sequential, usize::MAX),
             (Parallel::Threads(2), 0),
             (Parallel::Threads(1), 1 << 40),
         ] {
-            let begun = paces.begin(Stage::Rows, parallel, work);
+            let begun = autotune.begin(Stage::Rows, parallel, work);
             assert!(begun.n_parts == 1 && begun.timed.is_none());
-            paces.end(begun);
+            autotune.end(begun);
         }
-        assert!(paces.stages.is_empty());
-        let begun = paces.begin(Stage::Update(1), Parallel::Threads(2), 1 << 30);
-        assert_eq!((begun.n_parts, paces.stages.len()), (2, 3));
-        paces.end(begun);
+        assert!(autotune.stages.is_empty());
+        let begun = autotune.begin(Stage::Update(1), Parallel::Threads(2), 1 << 30);
+        assert_eq!((begun.n_parts, autotune.stages.len()), (2, 3));
+        autotune.end(begun);
     }
 }
