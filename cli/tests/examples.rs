@@ -36,7 +36,7 @@ fn graphs_of_the_program_equal_those_of_the_examples() {
     is_the_same(&files, "softmax", &[], SoftmaxRegression::new, dims! { d: 4, k: 2 });
     is_the_same(&files, "fm", &factors, FactorizationMachine::new, dims! { d: 4, k: 3 });
     files.write("rows", "1,1,a\n0,0,b\n");
-    let csv = ["--format", "csv", "--schema", "x:label,y:label,z:categorical", "-b", "2"];
+    let csv = ["--format", "csv", "--schema", "amount:label,event:label,z:categorical", "-b", "2"];
     is_the_same(&files, "multi-task", &[&csv[..], &factors].concat(), MultiTask::new, {
         dims! { d: 4, k: 3 }
     });

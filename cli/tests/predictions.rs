@@ -73,7 +73,7 @@ fn classes_are_told_by_their_names() {
     let classes = command_line::run("predict", &[&predict[..], &csv, &["--class"]].concat());
     let lines: Vec<&str> = classes.lines().collect();
     assert_eq!(lines[..2], ["name,class", "p0,young"]);
-    assert!(lines.contains(&"p1,\"middle, aged\""), "{classes}");
+    assert!(lines.iter().any(|line| line.ends_with(",\"middle, aged\"")), "{classes}");
     let numbers = command_line::run("predict", &[&predict[..], &csv].concat());
     assert!(numbers.starts_with("name,\"middle, aged\",old,young\np0,0."), "{numbers}");
     let json = command_line::run("predict", &[&predict[..], &["--output-format", "json"]].concat());

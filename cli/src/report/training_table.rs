@@ -42,7 +42,7 @@ impl TrainingTable {
             }
             push(&mut text, 10, rate);
             push(&mut text, 8, seconds);
-            text
+            text.trim_end().to_owned()
         };
         format!("{}\n{}", line(0), line(1))
     }
