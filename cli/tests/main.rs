@@ -2,6 +2,8 @@
 
 // What cannot be run or read fails the test.
 #![allow(clippy::unwrap_used)]
+// Examples share a file, of which nothing is called.
+#![allow(clippy::duplicate_mod)]
 
 mod command_line;
 mod evaluate;

@@ -8,7 +8,7 @@ fn sales() -> String {
     let line = |i: usize| {
         let (shop, device) = (["Rialto", "Lido"][i % 2], ["phone", "desk"][i / 2 % 2]);
         let tags = ["card|web", "", "card"][i % 3];
-        format!("{},{shop},{device},{tags},{}\n", usize::from(i % 2 == 0), i % 7)
+        format!("{},{shop},{device},{tags},{}\n", usize::from(i.is_multiple_of(2)), i % 7)
     };
     "y,shop,device,tags,age\n".to_owned() + &(0..120).map(line).collect::<String>()
 }

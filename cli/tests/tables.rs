@@ -104,7 +104,7 @@ fn lists_missing_words_and_quoted_line_ends_are_read() {
     let files = Files::new("lists");
     let line = |i: usize| {
         let tags = ["a|b", "b", "", "a"][i % 4];
-        let age = if i % 5 == 0 { "NA".to_owned() } else { i.to_string() };
+        let age = if i.is_multiple_of(5) { "NA".to_owned() } else { i.to_string() };
         format!("{},\"{tags}\",\"two\nlines\",{age}\n", u8::from(tags.contains('a')))
     };
     let text = "y,tags,note,age\n".to_owned() + &(0..200).map(line).collect::<String>();

@@ -117,7 +117,7 @@ impl SampleLines {
         let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}");
         // Magic, version, length and header fill a multiple of 64 bytes, the last one a line end.
         const BEFORE: usize = 10;
-        while (BEFORE + header.len() + 1) % 64 != 0 {
+        while !(BEFORE + header.len() + 1).is_multiple_of(64) {
             header.push(' ');
         }
         header.push('\n');

@@ -18,12 +18,36 @@ use std::any::Any;
 #[macro_export]
 macro_rules! in_library {
     (<$T:ident> $($call:tt)*) => {
-        // A constant, so that nothing is compiled for what it excludes.
-        if const { $crate::in_library::has::<$T>() } {
-            $crate::in_library_instance!([type $T = f32;] $($call)*)
+        $crate::if_optimised!({
+            // A constant, so that nothing is compiled for what it excludes.
+            if const { $crate::in_library::has::<$T>() } {
+                $crate::in_library_instance!([type $T = f32;] $($call)*)
+            } else {
+                $crate::in_library_generic!($($call)*)
+            }
         } else {
             $crate::in_library_generic!($($call)*)
-        }
+        })
+    };
+}
+
+/// The first block where the library is optimised, else the second.
+#[cfg(is_optimised)]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! if_optimised {
+    ($optimised:block else $plain:block) => {
+        $optimised
+    };
+}
+
+/// The first block where the library is optimised, else the second.
+#[cfg(not(is_optimised))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! if_optimised {
+    ($optimised:block else $plain:block) => {
+        $plain
     };
 }
 

@@ -24,7 +24,11 @@ macro_rules! for_rules_in_library {
 #[macro_export]
 macro_rules! in_library_by_rule {
     (<$R:ident, $T:ident> $($call:tt)*) => {
-        $crate::for_rules_in_library!([$crate::in_library_by_each_rule] $R $T { $($call)* })
+        nnz_arrays::if_optimised!({
+            $crate::for_rules_in_library!([$crate::in_library_by_each_rule] $R $T { $($call)* })
+        } else {
+            nnz_arrays::in_library_generic!($($call)*)
+        })
     };
 }
 

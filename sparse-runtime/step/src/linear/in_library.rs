@@ -86,9 +86,6 @@ pub(super) fn steps<R: UpdateRule, T: Float, V: Factor<T>, L: RowLoss<T::Accumul
     Ok(steps)
 }
 
-/// The accumulator of elements.
-type Accumulator<T> = <T as Float>::Accumulator;
-
 fn step_on_numbers<R: UpdateRule, T: Float>(
     x: CsrView<'_, T>,
     parameter: usize,
@@ -104,8 +101,8 @@ fn step_on_numbers<R: UpdateRule, T: Float>(
         table: &mut Table<T>,
         updater: &mut Updater<R, T>,
             parallel: Parallel,
-        scratch: &mut Scratch<Accumulator<T>>,
-        row_function: RowFunction<'_, Accumulator<T>>,
+        scratch: &mut Scratch<<T as Float>::Accumulator>,
+        row_function: RowFunction<'_, <T as Float>::Accumulator>,
     ) -> Result<()>)
 }
 
@@ -124,8 +121,8 @@ fn step_on_pattern<R: UpdateRule, T: Float>(
         table: &mut Table<T>,
         updater: &mut Updater<R, T>,
             parallel: Parallel,
-        scratch: &mut Scratch<Accumulator<T>>,
-        row_function: RowFunction<'_, Accumulator<T>>,
+        scratch: &mut Scratch<<T as Float>::Accumulator>,
+        row_function: RowFunction<'_, <T as Float>::Accumulator>,
     ) -> Result<()>)
 }
 
@@ -144,8 +141,8 @@ fn steps_on_numbers<R: UpdateRule, T: Float>(
         parameter: usize,
         table: &mut Table<T>,
         updater: &mut Updater<R, T>,
-            scratch: &mut Scratch<Accumulator<T>>,
-        row_function: RowFunction<'_, Accumulator<T>>,
+            scratch: &mut Scratch<<T as Float>::Accumulator>,
+        row_function: RowFunction<'_, <T as Float>::Accumulator>,
     ) -> Result<RowSteps>)
 }
 
@@ -164,8 +161,8 @@ fn steps_on_pattern<R: UpdateRule, T: Float>(
         parameter: usize,
         table: &mut Table<T>,
         updater: &mut Updater<R, T>,
-            scratch: &mut Scratch<Accumulator<T>>,
-        row_function: RowFunction<'_, Accumulator<T>>,
+            scratch: &mut Scratch<<T as Float>::Accumulator>,
+        row_function: RowFunction<'_, <T as Float>::Accumulator>,
     ) -> Result<RowSteps>)
 }
 
