@@ -4,7 +4,7 @@ use super::ReadError;
 use super::blocks::{BLOCK_BYTES, Blocks, open};
 use super::delimited::JoinedLines;
 use super::read_error::Fault;
-use super::text::{BYTE_ORDER_MARK, Lines, count_lines, place_in};
+use super::text::{BYTE_ORDER_MARK, Lines, count_joined_lines, place_in_joined};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -74,12 +74,12 @@ pub(crate) fn each_line(
         if let Some(header) = header.take() {
             text = block.strip_prefix(BYTE_ORDER_MARK).unwrap_or(block);
             let length = header(text).map_err(|fault| ReadError::Syntax {
-                place: place_in(&name, 0, text, fault.offset),
+                place: place_in_joined(&name, 0, text, fault.offset),
                 problem: fault.problem,
             })?;
             text = &text[length..];
         }
-        lines += count_lines(block);
+        lines += count_joined_lines(block);
         for (_, line) in Lines::new(text).filter(|(_, line)| !line.is_empty()) {
             if !take(line) {
                 return Ok(());

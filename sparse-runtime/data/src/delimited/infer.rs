@@ -5,7 +5,7 @@ use super::{Delimited, Kind, Numbers};
 use crate::ReadError;
 use crate::blocks::{BLOCK_BYTES, Blocks, open};
 use crate::number::number;
-use crate::text::{BYTE_ORDER_MARK, Lines, count_lines, place_in};
+use crate::text::{BYTE_ORDER_MARK, Lines, count_joined_lines, place_in_joined};
 use std::path::Path;
 
 /// What the fields of a column have been so far.
@@ -64,7 +64,7 @@ impl Delimited {
                 n_read += 1;
                 let fields = Fields::new(line, self.separator, self.quotes);
                 let fields = fields.collect::<Result<Vec<_>, _>>().map_err(|fault| {
-                    let place = place_in(&file, lines, text, start + fault.offset);
+                    let place = place_in_joined(&file, lines, text, start + fault.offset);
                     ReadError::Syntax { place, problem: fault.problem }
                 })?;
                 if names.is_empty() {
@@ -81,7 +81,7 @@ impl Delimited {
                     }
                 }
             }
-            lines += count_lines(block);
+            lines += count_joined_lines(block);
         }
         if names.is_empty() {
             return Err(ReadError::Empty { file });

@@ -76,6 +76,10 @@ impl<R: Read> Read for JoinedLines<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.reader.read(buffer)?;
         if let Some(separator) = self.separator {
+            if memchr::memchr(LINE_END, &buffer[..n]).is_some() {
+                let message = "it has a byte 0xff, which no text in UTF-8 has: convert it";
+                return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+            }
             self.join(&mut buffer[..n], separator);
         }
         Ok(n)
@@ -96,6 +100,14 @@ mod tests {
                 n => joined.extend_from_slice(&buffer[..n]),
             }
         }
+    }
+
+    #[test]
+    fn a_byte_that_stands_for_a_line_end_is_refused_in_text() {
+        let text = &b"a,\"b\xff\"\n"[..];
+        let read = |separator| JoinedLines::new(text, separator).read(&mut [0; 100]);
+        assert_eq!(read(Some(b',')).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        assert_eq!(read(None).unwrap(), text.len());
     }
 
     #[test]

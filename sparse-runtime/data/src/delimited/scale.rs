@@ -3,7 +3,7 @@
 use super::parse::Parser;
 use super::{Delimited, Kind, Numbers};
 use crate::blocks::{BLOCK_BYTES, Blocks, open};
-use crate::text::{BYTE_ORDER_MARK, Lines, RowParser, count_lines, place_in};
+use crate::text::{BYTE_ORDER_MARK, Lines, RowParser, count_joined_lines, place_in_joined};
 use crate::{DataError, ReadError};
 use std::path::Path;
 
@@ -55,12 +55,12 @@ impl Delimited {
                 text = block.strip_prefix(BYTE_ORDER_MARK).unwrap_or(block);
                 let header = RowParser::<f64>::header(&mut parser, text);
                 let header = header.map_err(|fault| ReadError::Syntax {
-                    place: place_in(&name, 0, text, fault.offset),
+                    place: place_in_joined(&name, 0, text, fault.offset),
                     problem: fault.problem,
                 })?;
                 text = &text[header..];
             }
-            lines = Some(lines.unwrap_or(0) + count_lines(block));
+            lines = Some(lines.unwrap_or(0) + count_joined_lines(block));
             for (_, line) in Lines::new(text).filter(|(_, line)| !line.is_empty()) {
                 if parser.measure(line, &mut numbers) {
                     moments.resize(numbers.len(), Moments::default());

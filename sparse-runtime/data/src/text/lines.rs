@@ -77,18 +77,34 @@ pub(crate) fn skip_blanks(mut rest: &[u8]) -> &[u8] {
     rest
 }
 
-/// The line ends in a text, those within quotes too.
+/// The line ends in a text.
 pub(crate) fn count_lines(text: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', text).count() as u64
+}
+
+/// The line ends in a text whose quoted ones are [joined](super::super::delimited::JoinedLines).
+pub(crate) fn count_joined_lines(text: &[u8]) -> u64 {
     memchr::memchr2_iter(b'\n', LINE_END, text).count() as u64
 }
 
 /// The place of an offset in a text before which the file has so many lines.
 pub(crate) fn place_in(file: &str, lines_before: u64, text: &[u8], offset: usize) -> Place {
     let before = &text[..offset.min(text.len())];
-    let line_start = memchr::memrchr2(b'\n', LINE_END, before).map_or(0, |at| at + 1);
+    let line_start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
     Place {
         file: file.to_owned(),
         line: lines_before + count_lines(before) + 1,
+        column: (before.len() - line_start + 1) as u64,
+    }
+}
+
+/// [`place_in`], in a text whose quoted line ends are joined.
+pub(crate) fn place_in_joined(file: &str, lines_before: u64, text: &[u8], offset: usize) -> Place {
+    let before = &text[..offset.min(text.len())];
+    let line_start = memchr::memrchr2(b'\n', LINE_END, before).map_or(0, |at| at + 1);
+    Place {
+        file: file.to_owned(),
+        line: lines_before + count_joined_lines(before) + 1,
         column: (before.len() - line_start + 1) as u64,
     }
 }

@@ -18,7 +18,8 @@ mod tests;
 pub use chunk::{Chunk, ChunkColumn, ColumnKind, ColumnLayout, CsrChunk};
 pub use id_map::IdMap;
 pub(crate) use lines::{
-    Lines, check_text, count_lines, ends_here, or_carriage_return, place_in, skip_blanks,
+    Lines, check_text, count_joined_lines, count_lines, ends_here, or_carriage_return, place_in,
+    place_in_joined, skip_blanks,
 };
 pub use on_error::{OnError, SkippedRow};
 pub(crate) use on_error::{Skips, parse_part, skip_faults};

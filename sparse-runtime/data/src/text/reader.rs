@@ -2,9 +2,10 @@
 
 use super::super::blocks::{BLOCK_BYTES, Blocks, open_counted};
 use super::super::delimited::JoinedLines;
-use super::super::{Dataset, ReadError, ReadReport};
+use super::super::{Dataset, Place, ReadError, ReadReport};
 use super::{
-    Chunk, OnError, RowFormat, RowParser, Skips, WholeFormat, count_lines, parse_part, place_in,
+    Chunk, OnError, RowFormat, RowParser, Skips, WholeFormat, count_joined_lines, count_lines,
+    parse_part, place_in, place_in_joined,
 };
 use nnz_arrays::kernels::Parallel;
 use nnz_device::thread_pool::{self, MAX_PARTS};
@@ -273,11 +274,11 @@ impl<'a, T: Float, F: RowFormat<T>> Parsing<'a, T, F> {
     /// Reads the first block of a file.
     fn first(&mut self, text: &[u8]) -> Result<(), ReadError> {
         let header = self.parsers[0].header(text).map_err(|fault| ReadError::Syntax {
-            place: place_in(self.name, 0, text, fault.offset),
+            place: self.place(0, text, fault.offset),
             problem: fault.problem,
         })?;
         let (header, rows) = text.split_at(header);
-        self.lines += count_lines(header);
+        self.lines += self.count(header);
         self.block(rows)
     }
 
@@ -312,14 +313,30 @@ impl<'a, T: Float, F: RowFormat<T>> Parsing<'a, T, F> {
         let mut start = 0;
         for (part, faults) in parts.iter().zip(faults) {
             for fault in faults {
-                let place = place_in(self.name, self.lines, text, start + fault.offset);
+                let place = self.place(self.lines, text, start + fault.offset);
                 self.skips.add(place, fault.problem)?;
             }
             start += part.len();
         }
         self.more.iter_mut().for_each(|rows| self.rows.append(rows));
-        self.lines += count_lines(text);
+        self.lines += self.count(text);
         Ok(())
+    }
+
+    /// The lines of a text of this format.
+    fn count(&self, text: &[u8]) -> u64 {
+        match self.format.quoted_separator() {
+            Some(_) => count_joined_lines(text),
+            None => count_lines(text),
+        }
+    }
+
+    /// The place of an offset in a text of this format.
+    fn place(&self, lines: u64, text: &[u8], offset: usize) -> Place {
+        match self.format.quoted_separator() {
+            Some(_) => place_in_joined(self.name, lines, text, offset),
+            None => place_in(self.name, lines, text, offset),
+        }
     }
 
     fn finish(mut self) -> Result<Dataset<T>, ReadError> {
