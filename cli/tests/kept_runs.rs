@@ -385,11 +385,6 @@ fn flags_that_would_do_nothing_are_refused() {
         (&logistic, &["--factors", "4"], "--factors is for factorization-machine,"),
         (
             &logistic,
-            &["--format", "csv", "--schema", "y:label,importance: weight,x:numeric"],
-            "`importance: weight`: the models of `train` weigh all rows alike",
-        ),
-        (
-            &logistic,
             &["--format", "csv", "--schema", "label,z:label,x:numeric"],
             "`z:label` is label 2, but logistic has 1: make it `ignore`",
         ),

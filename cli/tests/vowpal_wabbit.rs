@@ -120,7 +120,7 @@ fn a_weight_counts_as_so_many_samples() {
         (&["--model", "logistic", "--class-weight", "7=2"], "no class has the label 7: they are"),
         (&["--model", "logistic", "--class-weight", "x"], "it is `balanced`, or labels with"),
         (
-            &["--model", "logistic", "--class-weight", "1=2", "--optimizer", "lamb"],
+            &["--model", "logistic", "--class-weight", "1=2", "--optimizer", "rmsprop"],
             "weights of samples are for --optimizer sgd, adagrad, ftrl, adam",
         ),
     ] {

@@ -64,17 +64,21 @@ impl Format {
     }
 }
 
-/// Whether the first line of a file has a `|`, as of no other format; of a pipe nothing is read.
+/// Whether the first line of a file has a `|` before any `:`, as of no other format. Of a pipe and
+/// of a compressed file nothing is read.
 fn has_bar(path: &Path) -> bool {
     /// More than the labels and the tag of a line.
     const BEGINNING: u64 = 4096;
     let mut beginning = Vec::new();
     let mut read = || File::open(path)?.take(BEGINNING).read_to_end(&mut beginning);
-    if !path.is_file() || read().is_err() {
+    let name = path.to_string_lossy();
+    let is_compressed = name.ends_with(".gz") || name.ends_with(".zst");
+    if is_compressed || !path.is_file() || read().is_err() {
         return false;
     }
     let mut lines = beginning.split(|byte| *byte == b'\n');
-    lines.find(|line| !line.trim_ascii().is_empty()).is_some_and(|line| line.contains(&b'|'))
+    let first = lines.find(|line| !line.trim_ascii().is_empty()).unwrap_or_default();
+    first.iter().find(|byte| matches!(byte, b'|' | b':')) == Some(&b'|')
 }
 
 /// As on the command line.
