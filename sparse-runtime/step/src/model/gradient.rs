@@ -100,7 +100,8 @@ pub(super) fn subtract<T: Float>(
 ///
 /// # Errors
 ///
-/// [`ModelError::NoGradient`](crate::model::ModelError::NoGradient) for a model written by hand that does not give it.
+/// [`ModelError::NoGradient`](crate::model::ModelError::NoGradient) for a model written by hand
+/// that does not give it.
 pub fn trained<M: Model>(
     model: &mut M,
     index: usize,

@@ -72,7 +72,7 @@ pub trait Callback {
 
     /// Whether [`batch`](Self::batch) reads [norms of gradients](ParameterReport::gradient_norm),
     /// which are computed for it, of the last batch. A model written by hand without
-    /// [`gradient_mut`](Model::gradient_mut) is refused then.
+    /// [`gradient_mut`](nnz_step::model::Model::gradient_mut) is refused then.
     fn sees_gradients(&self) -> bool {
         false
     }
