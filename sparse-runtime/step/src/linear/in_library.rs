@@ -86,85 +86,46 @@ pub(super) fn steps<R: UpdateRule, T: Float, V: Factor<T>, L: RowLoss<T::Accumul
     Ok(steps)
 }
 
-fn step_on_numbers<R: UpdateRule, T: Float>(
-    x: CsrView<'_, T>,
+/// A function on values of a type, by the instances that the library has for the usual rules.
+macro_rules! by_instances {
+    ($name:ident = $of:ident, $V:ty, ($($argument:ident: $type:ty),* $(,)?) -> $result:ty) => {
+        fn $name<R: UpdateRule, T: Float>(
+            x: CsrView<'_, $V>,
+            $($argument: $type),*
+        ) -> $result {
+            in_library_by_rule!(<R, T> $of::<R, T, $V> => (
+                x: CsrView<'_, $V>,
+                $($argument: $type),*
+            ) -> $result)
+        }
+    };
+}
+
+/// [`by_instances`] on numbers and on a pattern.
+macro_rules! on_both {
+    ($numbers:ident, $pattern:ident = $of:ident, $arguments:tt -> $result:ty) => {
+        by_instances!($numbers = $of, T, $arguments -> $result);
+        by_instances!($pattern = $of, Unit, $arguments -> $result);
+    };
+}
+
+on_both!(step_on_numbers, step_on_pattern = step_of, (
     parameter: usize,
     table: &mut Table<T>,
     updater: &mut Updater<R, T>,
     parallel: Parallel,
-    scratch: &mut Scratch<T::Accumulator>,
-    row_function: RowFunction<'_, T::Accumulator>,
-) -> Result<()> {
-    in_library_by_rule!(<R, T> step_of::<R, T, T> => (
-        x: CsrView<'_, T>,
-        parameter: usize,
-        table: &mut Table<T>,
-        updater: &mut Updater<R, T>,
-            parallel: Parallel,
-        scratch: &mut Scratch<<T as Float>::Accumulator>,
-        row_function: RowFunction<'_, <T as Float>::Accumulator>,
-    ) -> Result<()>)
-}
+    scratch: &mut Scratch<<T as Float>::Accumulator>,
+    row_function: RowFunction<'_, <T as Float>::Accumulator>,
+) -> Result<()>);
 
-fn step_on_pattern<R: UpdateRule, T: Float>(
-    x: CsrView<'_, Unit>,
-    parameter: usize,
-    table: &mut Table<T>,
-    updater: &mut Updater<R, T>,
-    parallel: Parallel,
-    scratch: &mut Scratch<T::Accumulator>,
-    row_function: RowFunction<'_, T::Accumulator>,
-) -> Result<()> {
-    in_library_by_rule!(<R, T> step_of::<R, T, Unit> => (
-        x: CsrView<'_, Unit>,
-        parameter: usize,
-        table: &mut Table<T>,
-        updater: &mut Updater<R, T>,
-            parallel: Parallel,
-        scratch: &mut Scratch<<T as Float>::Accumulator>,
-        row_function: RowFunction<'_, <T as Float>::Accumulator>,
-    ) -> Result<()>)
-}
-
-fn steps_on_numbers<R: UpdateRule, T: Float>(
-    x: CsrView<'_, T>,
+on_both!(steps_on_numbers, steps_on_pattern = steps_of, (
     range: Range<usize>,
     parameter: usize,
     table: &mut Table<T>,
     updater: &mut Updater<R, T>,
-    scratch: &mut Scratch<T::Accumulator>,
-    row_function: RowFunction<'_, T::Accumulator>,
-) -> Result<RowSteps> {
-    in_library_by_rule!(<R, T> steps_of::<R, T, T> => (
-        x: CsrView<'_, T>,
-        range: Range<usize>,
-        parameter: usize,
-        table: &mut Table<T>,
-        updater: &mut Updater<R, T>,
-            scratch: &mut Scratch<<T as Float>::Accumulator>,
-        row_function: RowFunction<'_, <T as Float>::Accumulator>,
-    ) -> Result<RowSteps>)
-}
-
-fn steps_on_pattern<R: UpdateRule, T: Float>(
-    x: CsrView<'_, Unit>,
-    range: Range<usize>,
-    parameter: usize,
-    table: &mut Table<T>,
-    updater: &mut Updater<R, T>,
-    scratch: &mut Scratch<T::Accumulator>,
-    row_function: RowFunction<'_, T::Accumulator>,
-) -> Result<RowSteps> {
-    in_library_by_rule!(<R, T> steps_of::<R, T, Unit> => (
-        x: CsrView<'_, Unit>,
-        range: Range<usize>,
-        parameter: usize,
-        table: &mut Table<T>,
-        updater: &mut Updater<R, T>,
-            scratch: &mut Scratch<<T as Float>::Accumulator>,
-        row_function: RowFunction<'_, <T as Float>::Accumulator>,
-    ) -> Result<RowSteps>)
-}
+    scratch: &mut Scratch<<T as Float>::Accumulator>,
+    row_function: RowFunction<'_, <T as Float>::Accumulator>,
+) -> Result<RowSteps>);
 
 fn step_of<R: UpdateRule, T: Float, V: Factor<T>>(
     x: CsrView<'_, V>,
