@@ -41,7 +41,6 @@ pub mod __private {
     pub use crate::formats::{
         Csr, CsrView, Dense, DenseView, IdsView, RowSparse, RowSparseView, Shape,
     };
-    pub use crate::gather;
     pub use crate::initializer::{Initializer, Seed, Stream};
     pub use crate::interaction;
     pub use crate::kernels::{self, Context, Kernels, Parallel, ScalarFunctions};
@@ -60,7 +59,8 @@ pub mod __private {
     };
     pub use crate::model::{Error, Result};
     pub use crate::optimizer::{Samples, Updater};
-    pub use crate::scatter;
+    pub use crate::read_rows;
+    pub use crate::scatter_gradient;
     pub use sparse_core::shapes::Span;
     // What a module has of the standard library unless it has names of its own for these.
     pub use core::clone::Clone;

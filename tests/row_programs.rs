@@ -3,6 +3,7 @@
 
 use nnz::core::update_rules::{NAMES, RuleVisitor, UpdateRule, with_rule};
 use nnz::formats::Unit;
+use nnz::model::GradientMut;
 use nnz::optimizer::Updater;
 use nnz::prelude::*;
 
@@ -232,7 +233,31 @@ fn same_parameters<A, B, R: UpdateRule>(
     }
 }
 
-/// Steps of whole batches, of single samples and of some, and single samples in one call.
+/// The gradients of the last `loss_and_grads`: the same rows, and the same numbers.
+fn same_gradients<A, B>(a: &mut A, b: &mut B, what: &str)
+where
+    A: Model<Element = f64>,
+    B: Model<Element = f64>,
+{
+    for (index, parameter) in A::PARAMETERS.iter().enumerate() {
+        let what = format!("{what}, gradient of {}", parameter.name);
+        match (a.gradient_mut(index), b.gradient_mut(index)) {
+            (Some(GradientMut::RowSparse(a)), Some(GradientMut::RowSparse(b))) => {
+                assert_eq!((a.shape(), a.indices()), (b.shape(), b.indices()), "{what}");
+                close(a.values(), b.values(), &what);
+            }
+            (Some(GradientMut::Dense(a)), Some(GradientMut::Dense(b))) => {
+                assert_eq!(a.shape(), b.shape(), "{what}");
+                close(a.values(), b.values(), &what);
+            }
+            (None, None) => {}
+            _ => panic!("{what}: storage types differ"),
+        }
+    }
+}
+
+/// Gradients of whole batches and of others. Then steps: of whole batches, of single samples and of
+/// some, and single samples in one call.
 macro_rules! agree {
     ($rule:expr, $fused:ident, $unfused:ident, $batch:ident, $unfused_batch:ident, $dims:expr, { $($name:ident: $array:expr),* $(,)? }) => {{
         let (rule, what) = ($rule, format!("{} {:?}", $fused::NAME, $rule));
@@ -240,6 +265,14 @@ macro_rules! agree {
         let (mut a, mut b) = ($fused::new($dims, Seed(7)).unwrap(), $unfused::new($dims, Seed(7)).unwrap());
         let mut of_a = Updater::for_model(rule.clone(), &a).unwrap();
         let mut of_b = Updater::for_model(rule.clone(), &b).unwrap();
+        for range in [2..5, 0..ROWS, 0..0, 5..6] {
+            $(let $name = $name.view().rows(range.clone()).unwrap();)*
+            let found = a.loss_and_grads(&$batch { $($name,)* }).unwrap();
+            let expected = b.loss_and_grads(&$unfused_batch { $($name,)* }).unwrap();
+            close(&[found], &[expected], &what);
+            close(a.outputs().score.values(), b.outputs().score.values(), &what);
+            same_gradients(&mut a, &mut b, &what);
+        }
         for range in [0..ROWS, 3..4, 0..1, 4..9, 5..6, 1..2, 9..ROWS] {
             $(let $name = $name.view().rows(range.clone()).unwrap();)*
             let found = a.train_step(&$batch { $($name,)* }, &mut of_a).unwrap();

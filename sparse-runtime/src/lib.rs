@@ -11,8 +11,8 @@ pub use nnz_arrays::{
 };
 pub use nnz_data as data;
 pub use nnz_step::{
-    dims, engine, gather, interaction, linear, lookups, macro_support, model, optimizer, scatter,
-    with_rows,
+    dims, engine, interaction, linear, lookups, macro_support, model, optimizer, read_rows,
+    scatter_gradient, with_rows,
 };
 pub use nnz_train::{Error, Result, error, metric, predictor, schedule, store, training};
 

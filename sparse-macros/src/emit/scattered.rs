@@ -18,13 +18,13 @@ use std::collections::{BTreeMap, BTreeSet};
 ///
 /// ```text
 /// __updater.begin_step()?;
-/// gather::bags(__buffer_0, __batch.x, gather::Lent { parameter: 0, …, __updater }, false, true,
-///     __context)?;
+/// read_rows::bags(__buffer_0, __batch.x, read_rows::Lent { parameter: 0, …, __updater }, false,
+///     true, __context)?;
 /// <__Cpu as __Kernels<f32>>::dot_dense_dense(&mut __outputs.pred, __buffer_0.view(),
 ///     __param_h.view(), …); …
 /// let __loss = 0.0 + scalar_of(__buffer_1.view());
-/// scatter::update(0, __param_t.table_mut(), __updater, scatter::Bags { bags: __batch.x,
-///     added: __buffer_2.view(), … },
+/// scatter_gradient::update(0, __param_t.table_mut(), __updater,
+///     scatter_gradient::Bags { bags: __batch.x, added: __buffer_2.view(), … },
 ///     __context.parallel, __scratch)?;
 /// __updater.apply_dense(1, __param_h.values_mut(), __gradients.h.values())?;
 /// __updater.end_step()?;
@@ -91,7 +91,7 @@ fn lookup(emit: &Emit<'_>, id: ValueId, parameter: ValueId) -> Option<TokenStrea
     let (out, index) = (written(emit, id)?, emit.index_of(parameter)?);
     let local = emit.parameter_local(parameter);
     let lent = quote! {
-        #rt::gather::Lent {
+        #rt::read_rows::Lent {
             parameter: #index,
             shape: *#local.shape(),
             table: #local.table_mut(),
@@ -101,15 +101,15 @@ fn lookup(emit: &Emit<'_>, id: ValueId, parameter: ValueId) -> Option<TokenStrea
     Some(match NamedRows::read(emit.graph, apply, parameter)? {
         NamedRows::Product { csr } => {
             let csr = view(emit, csr);
-            quote!(#rt::gather::product(#out, #csr, #lent, __context)?;)
+            quote!(#rt::read_rows::product(#out, #csr, #lent, __context)?;)
         }
         NamedRows::Bags { bags } => {
             let (bags, [mean, weighted]) = (view(emit, bags), of_bags(emit, apply));
-            quote!(#rt::gather::bags(#out, #bags, #lent, #mean, #weighted, __context)?;)
+            quote!(#rt::read_rows::bags(#out, #bags, #lent, #mean, #weighted, __context)?;)
         }
         NamedRows::Ids { ids } => {
             let ids = view(emit, ids);
-            quote!(#rt::gather::taken(#out, #ids, #lent, __context)?;)
+            quote!(#rt::read_rows::taken(#out, #ids, #lent, __context)?;)
         }
         // Kernels compute interactions.
         NamedRows::Pairs { .. } => return None,
@@ -123,16 +123,16 @@ fn update(emit: &Emit<'_>, scatter: &Scatter) -> Option<TokenStream> {
         (emit.index_of(scatter.parameter)?, emit.parameter_local(scatter.parameter));
     let terms = scatter.terms.iter().filter_map(|id| term(emit, emit.graph.apply_of(*id)?));
     let terms: Vec<TokenStream> = terms.collect();
-    let terms = balanced(&terms, |left, right| quote!(#rt::scatter::Both(#left, #right)))?;
+    let terms = balanced(&terms, |left, right| quote!(#rt::scatter_gradient::Both(#left, #right)))?;
     Some(match scatter.lookups {
         Some(_) => quote! {
-            #rt::scatter::update(
+            #rt::scatter_gradient::update(
                 #index, #local.table_mut(), __updater, #terms, __context.parallel, __scratch,
             )?;
         },
         None => {
             quote! {
-                #rt::scatter::update_values(
+                #rt::scatter_gradient::update_values(
                     #index, #local.values_mut(), __updater, #terms, __context.parallel, __scratch,
                 )?;
             }
@@ -140,7 +140,7 @@ fn update(emit: &Emit<'_>, scatter: &Scatter) -> Option<TokenStream> {
     })
 }
 
-/// `scatter::Product { csr: batch.x, added: __buffer_2.view() }`
+/// `scatter_gradient::Product { csr: batch.x, added: __buffer_2.view() }`
 fn term(emit: &Emit<'_>, apply: &Apply) -> Option<TokenStream> {
     let rt = &emit.rt;
     let (rows, added) = NamedRows::added(emit.graph, apply)?;
@@ -148,15 +148,15 @@ fn term(emit: &Emit<'_>, apply: &Apply) -> Option<TokenStream> {
     Some(match rows {
         NamedRows::Product { csr } => {
             let csr = view(emit, csr);
-            quote!(#rt::scatter::Product { csr: #csr, added: #added })
+            quote!(#rt::scatter_gradient::Product { csr: #csr, added: #added })
         }
         NamedRows::Bags { bags } => {
             let (bags, [mean, weighted]) = (view(emit, bags), of_bags(emit, apply));
-            quote!(#rt::scatter::Bags { bags: #bags, added: #added, mean: #mean, weighted: #weighted })
+            quote!(#rt::scatter_gradient::Bags { bags: #bags, added: #added, mean: #mean, weighted: #weighted })
         }
         NamedRows::Ids { ids } => {
             let ids = view(emit, ids);
-            quote!(#rt::scatter::Taken { ids: #ids, added: #added })
+            quote!(#rt::scatter_gradient::Taken { ids: #ids, added: #added })
         }
         NamedRows::Pairs { .. } => return None,
     })

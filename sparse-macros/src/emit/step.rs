@@ -13,14 +13,10 @@ use sparse_core::ir::ValueId;
 use sparse_core::passes::{Fusion, RowProgram};
 use sparse_core::storage::Storage;
 
-/// The method by which a model trains that has a row program.
+/// The method that runs the row program of a model that has one.
 pub(super) fn program(emit: &Emit<'_>) -> Option<TokenStream> {
-    match &emit.compiled.fusion {
-        Fusion::Scattered { program: Ok(program), .. } if !emit.broken => {
-            Some(fused::method(emit, program))
-        }
-        _ => None,
-    }
+    let program = emit.compiled.fusion.program().filter(|_| !emit.broken)?;
+    Some(fused::method(emit, program))
 }
 
 /// ```text
@@ -46,7 +42,7 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
         (
             forward(emit, &calls),
             with_loss(emit, &calls, &plan.loss),
-            with_loss(emit, &calls, &plan.all),
+            loss_and_grads(emit, &calls),
             train_step(emit, &calls),
             adjusted_step(emit),
         )
@@ -188,6 +184,39 @@ fn with_loss(emit: &Emit<'_>, calls: &Calls<'_>, values: &[ValueId]) -> TokenStr
     }
 }
 
+/// Gradients by the row program, where the model has one whose dense parameters are few.
+///
+/// ```text
+/// self.__run(__batch, engine::Pass::Gradients).map(|__made| __made.last_loss)
+/// ```
+fn loss_and_grads(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
+    let by_kernels = || with_loss(emit, calls, &emit.compiled.plan.all);
+    let Some(program) = emit.compiled.fusion.program() else { return by_kernels() };
+    let rt = &emit.rt;
+    let by_program = quote! {
+        self.__run(__batch, #rt::engine::Pass::Gradients).map(|__made| __made.last_loss)
+    };
+    if_few(emit, program, by_program, by_kernels)
+}
+
+/// What a model does whose dense parameters are few elements, or else what others do: chosen at run
+/// time where constants of Rust decide.
+fn if_few(
+    emit: &Emit<'_>,
+    program: &RowProgram,
+    by_program: TokenStream,
+    otherwise: impl FnOnce() -> TokenStream,
+) -> TokenStream {
+    match program.are_few(emit.graph) {
+        Some(true) => by_program,
+        Some(false) => otherwise(),
+        None => {
+            let (are_few, otherwise) = (fused::are_few(emit, program), otherwise());
+            quote!(if #are_few { #by_program } else { #otherwise })
+        }
+    }
+}
+
 /// What computes outputs, or outputs and loss, and then writes the states; nothing of a model
 /// without states.
 ///
@@ -249,15 +278,7 @@ fn train_step(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
             let step = || scattered::step(emit, calls, parameters);
             let Ok(program) = program else { return step() };
             let one_sample = one_sample_as_rows(emit, program);
-            let by_program = by_program(emit);
-            let step = match program.are_few(emit.graph) {
-                Some(true) => by_program,
-                Some(false) => step(),
-                None => {
-                    let (are_few, step) = (fused::are_few(emit, program), step());
-                    quote!(if #are_few { #by_program } else { #step })
-                }
-            };
+            let step = if_few(emit, program, by_program(emit), step);
             quote!(#one_sample #step)
         }
         Fusion::None { .. } => unfused(emit, None),
@@ -268,16 +289,16 @@ fn train_step(emit: &Emit<'_>, calls: &Calls<'_>) -> TokenStream {
 ///
 /// ```text
 /// if __batch.y.shape()[0] == 1 {
-///     let __updater = engine::erased(__updater);
-///     return self.__train(__batch, __updater, true).map(|__made| __made.last_loss);
+///     let __pass = engine::Pass::EachSample(engine::erased(__updater));
+///     return self.__run(__batch, __pass).map(|__made| __made.last_loss);
 /// }
 /// ```
 fn one_sample_as_rows(emit: &Emit<'_>, program: &RowProgram) -> TokenStream {
     let (rt, n_samples) = (&emit.rt, fused::n_samples(emit, program));
     quote! {
         if #n_samples == 1 {
-            let __updater = #rt::engine::erased(__updater);
-            return self.__train(__batch, __updater, true).map(|__made| __made.last_loss);
+            let __pass = #rt::engine::Pass::EachSample(#rt::engine::erased(__updater));
+            return self.__run(__batch, __pass).map(|__made| __made.last_loss);
         }
     }
 }
@@ -286,7 +307,8 @@ fn one_sample_as_rows(emit: &Emit<'_>, program: &RowProgram) -> TokenStream {
 fn by_program(emit: &Emit<'_>) -> TokenStream {
     let rt = &emit.rt;
     quote! {
-        self.__train(__batch, #rt::engine::erased(__updater), false).map(|__made| __made.last_loss)
+        self.__run(__batch, #rt::engine::Pass::Batch(#rt::engine::erased(__updater)))
+            .map(|__made| __made.last_loss)
     }
 }
 
@@ -307,10 +329,13 @@ fn train_rows(emit: &Emit<'_>) -> Option<TokenStream> {
     }
     let (body, corrects) = match &emit.compiled.fusion {
         Fusion::RowLoop(parts) => {
-            (fused::each_row(emit, parts), fused::corrects_scores(emit, parts))
+            let steps = fused::each_row(emit, parts);
+            let on_shared_tables = parts.program.is_some().then(|| on_shared_tables(emit));
+            (quote!(#on_shared_tables #steps), fused::corrects_scores(emit, parts))
         }
         Fusion::Scattered { program: Ok(_), .. } => {
-            (quote!(self.__train(__batch, #rt::engine::erased(__updater), true)), false)
+            let pass = quote!(#rt::engine::Pass::EachSample(#rt::engine::erased(__updater)));
+            (quote!(self.__run(__batch, #pass)), false)
         }
         Fusion::Scattered { program: Err(_), .. } | Fusion::None { .. } => return None,
     };
@@ -327,6 +352,23 @@ fn train_rows(emit: &Emit<'_>) -> Option<TokenStream> {
             #body
         }
     })
+}
+
+/// Before steps of samples by a loop that takes tables of its own: tables that threads share are
+/// trained by the row program. Nothing is compiled for other rules.
+///
+/// ```text
+/// if const { <__R as UpdateRule>::RACES } {
+///     return self.__run(__batch, engine::Pass::EachSample(engine::erased(__updater)));
+/// }
+/// ```
+fn on_shared_tables(emit: &Emit<'_>) -> TokenStream {
+    let rt = &emit.rt;
+    quote! {
+        if const { <__R as #rt::UpdateRule>::RACES } {
+            return self.__run(__batch, #rt::engine::Pass::EachSample(#rt::engine::erased(__updater)));
+        }
+    }
 }
 
 /// Whether a number depends on the number of samples (`n as f64`): in a step of each sample that

@@ -141,7 +141,7 @@ pub fn visit(reader: &mut impl Read, mut look: impl FnMut(&[u8])) -> io::Result<
 ///
 /// Over the bytes as little-endian words of 32 bits: `h ← rotate((h ⊕ word) · p, 29)`, which is a
 /// bijection of `h` for each word, so that any one damaged word changes the sum.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Checksum(u64);
 
 impl Default for Checksum {

@@ -26,6 +26,7 @@ use std::f64::consts::TAU;
 /// # Ok::<(), nnz::initializer::InitializerError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Initializer {
     /// 0 everywhere. The memory is not touched before it is first read or written.
     Zeros,

@@ -7,7 +7,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// The purposes of random numbers, each with its own stream of a seed. Epochs of shuffled samples
 /// count from stream 0 up, these from the last one down.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub enum Purpose {
     /// A random csr.
     Csr,

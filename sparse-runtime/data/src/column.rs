@@ -31,7 +31,8 @@ enum Divided<T> {
 }
 
 /// The values of a column, one row for each sample.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum ColumnValues<T: Float = f32> {
     /// Sparse rows.
     Csr(Csr<T>),

@@ -21,6 +21,7 @@ use sparse_core::element::{Float, Unit};
 /// assert_eq!((data.n_rows(), data.n_features()), (Some(100), 1 << 10));
 /// # Ok::<(), nnz::Error>(())
 /// ```
+#[derive(Debug)]
 pub enum AnyDataset<T: Float = f32> {
     /// Lies in memory.
     Memory(Dataset<T>),
@@ -29,6 +30,7 @@ pub enum AnyDataset<T: Float = f32> {
 }
 
 /// The batches of an [`AnyDataset`]; see [`Batches`].
+#[derive(Debug)]
 pub enum AnyBatches<'s, T: Float> {
     /// Of data in memory.
     Memory(DatasetBatches<'s, T>),
@@ -37,6 +39,7 @@ pub enum AnyBatches<'s, T: Float> {
 }
 
 /// A batch of an [`AnyDataset`].
+#[derive(Debug)]
 pub enum AnyBatch<'b, T: Float> {
     /// Of data in memory.
     Memory(DatasetBatch<'b, T>),

@@ -3,6 +3,7 @@
 use nnz_arrays::formats::{CsrView, DenseView, IdsView};
 use nnz_step::model::BatchSource;
 use sparse_core::element::{Float, Unit};
+use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -17,6 +18,12 @@ impl<'s, S: ?Sized, T> Part<'s, S, T> {
     /// The samples that the batch must have; binding the part to another size is an error.
     pub fn new(batch: &'s S, rows: Range<usize>) -> Self {
         Part { batch, rows, element: PhantomData }
+    }
+}
+
+impl<S: ?Sized, T> fmt::Debug for Part<'_, S, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Part").field("rows", &self.rows).finish_non_exhaustive()
     }
 }
 

@@ -292,6 +292,7 @@ pub enum Order {
 
 /// The handling of the samples at the end of an epoch that do not fill a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LastBatch {
     /// They are a shorter batch.
     #[default]

@@ -10,6 +10,7 @@ pub const WEIGHT: &str = "weight";
 
 /// The weights of the samples of each class.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum ClassWeights {
     /// `n / (K · n_c)` for a class with `n_c` of the `n` samples, with K classes that occur: all
     /// classes have the same total weight, and the mean weight is 1 (scikit-learn's

@@ -45,6 +45,7 @@ pub struct Words {
 
 /// The weight of a term in a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TermWeight {
     /// Its number of occurrences.
     #[default]

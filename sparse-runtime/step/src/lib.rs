@@ -11,7 +11,6 @@ pub mod autotune;
 pub mod column_partition;
 pub mod engine;
 pub mod error;
-pub mod gather;
 #[doc(hidden)]
 pub mod in_library;
 pub mod interaction;
@@ -20,7 +19,8 @@ pub mod lookups;
 pub mod macro_support;
 pub mod model;
 pub mod optimizer;
-pub mod scatter;
+pub mod read_rows;
+pub mod scatter_gradient;
 pub mod thread_pipeline;
 
 pub use error::{Error, Result};

@@ -6,14 +6,14 @@ mod products;
 
 use nnz_optim::{LazyUpdate, Sgd};
 use sparse_core::storage::Storage;
-use sparse_runtime::engine::{self, Pool, Program, Read, Refs, Sample, Source, TrainedTable};
-use sparse_runtime::formats::{Csr, CsrView, Dense, RowSelection, Shape};
+use sparse_runtime::engine::{self, Pass, Pool, Program, Read, Refs, Sample, Source, TrainedTable};
+use sparse_runtime::formats::{Csr, CsrView, Dense, RowSelection, RowSparse, Shape};
 use sparse_runtime::kernels::{Context, Parallel};
 use sparse_runtime::linear::{Fixed, Runtime, Scratch, Width, step};
 use sparse_runtime::model::ModelError;
 use sparse_runtime::optimizer::{ParameterSpec, RowAccumulator, Updater};
 use sparse_runtime::table::Table;
-use sparse_runtime::{gather, scatter};
+use sparse_runtime::{read_rows, scatter_gradient};
 use std::ops::Range;
 
 const N_FEATURES: usize = 7;
@@ -220,13 +220,13 @@ fn in_parts(
     let ids = Dense::new([ids.len()], ids).unwrap();
     updater.begin_step().unwrap();
     let shape = Shape::from([table.n_rows(), table.row_size()]);
-    let lent = gather::Lent { parameter: 0, shape, table: &mut *table, updater: &mut *updater };
+    let lent = read_rows::Lent { parameter: 0, shape, table: &mut *table, updater: &mut *updater };
     match named {
-        Named::Product | Named::Twice => gather::product(&mut out, x, lent, &mut context),
+        Named::Product | Named::Twice => read_rows::product(&mut out, x, lent, &mut context),
         Named::Bags { mean, weighted } => {
-            gather::bags(&mut out, x, lent, mean, weighted, &mut context)
+            read_rows::bags(&mut out, x, lent, mean, weighted, &mut context)
         }
-        Named::Ids => gather::taken(&mut out, ids.view(), lent, &mut context),
+        Named::Ids => read_rows::taken(&mut out, ids.view(), lent, &mut context),
     }
     .unwrap();
     let doubled = if matches!(named, Named::Twice) { 2.0 } else { 1.0 };
@@ -237,20 +237,27 @@ fn in_parts(
     let scratch = &mut scratch;
     match named {
         Named::Product => {
-            let terms = scatter::Product { csr, added };
-            scatter::update(0, table, updater, terms, parallel, scratch)
+            let terms = scatter_gradient::Product { csr, added };
+            scatter_gradient::update(0, table, updater, terms, parallel, scratch)
         }
         Named::Bags { mean, weighted } => {
-            let terms = scatter::Bags { bags: x, added, mean, weighted };
-            scatter::update(0, table, updater, terms, parallel, scratch)
+            let terms = scatter_gradient::Bags { bags: x, added, mean, weighted };
+            scatter_gradient::update(0, table, updater, terms, parallel, scratch)
         }
         Named::Ids => {
-            let terms = scatter::Taken { ids: ids.view(), added };
-            scatter::update(0, table, updater, terms, parallel, scratch)
+            let terms = scatter_gradient::Taken { ids: ids.view(), added };
+            scatter_gradient::update(0, table, updater, terms, parallel, scratch)
         }
         Named::Twice => {
-            let terms = scatter::Product { csr, added };
-            scatter::update(0, table, updater, scatter::Both(terms, terms), parallel, scratch)
+            let terms = scatter_gradient::Product { csr, added };
+            scatter_gradient::update(
+                0,
+                table,
+                updater,
+                scatter_gradient::Both(terms, terms),
+                parallel,
+                scratch,
+            )
         }
     }
     .unwrap();
@@ -290,6 +297,19 @@ fn read<'b>(refs: Refs<'b, f64>, pool: Pool, size: usize) -> Read<'b, 'static, f
     Read { source: Source::Trained(0), refs, pool, size, has_gradient: true }
 }
 
+/// The only table of a program.
+fn trained<'m>(
+    table: &'m mut Table<f64>,
+    gradient: &'m mut RowSparse<f64>,
+) -> TrainedTable<'m, f64> {
+    let shape = Shape::from([table.n_rows(), table.row_size()]);
+    TrainedTable { parameter: 0, shape, table, gradient }
+}
+
+fn pass(updater: &mut dyn engine::AnyUpdater<f64>, each: bool) -> Pass<'_, f64> {
+    if each { Pass::EachSample(updater) } else { Pass::Batch(updater) }
+}
+
 /// Steps of the engine, of one sample each and of all, on samples whose scores are sums of what is
 /// read of rows of `size` elements: as [`by_hand`] makes them of the same as a product.
 fn through_engine(
@@ -311,17 +331,16 @@ fn through_engine(
             }
             errors.iter().map(|error| error * error / 2.0).sum()
         };
-        let made = engine::train(
+        let made = engine::run(
             &mut Program {
                 n_samples,
                 reads,
-                tables: &mut [TrainedTable { parameter: 0, table: &mut table }],
+                tables: &mut [trained(&mut table, &mut RowSparse::default())],
                 dense: &mut [],
                 outputs: &mut [],
                 work: 0,
             },
-            engine::erased(&mut updater),
-            each,
+            pass(engine::erased(&mut updater), each),
             Parallel::Sequential,
             &mut Scratch::default(),
             &row_function,
@@ -425,19 +444,18 @@ fn steps_of_the_engine_refuse_what_a_table_does_not_have() {
         let errors = [true, false].map(|each| {
             let mut updater = updater(&Sgd::default(), 3, 2);
             let mut table = Table::from_values(2, &[1.0; 6]);
+            let mut gradient = RowSparse::default();
             let program = &mut Program {
                 n_samples,
                 reads,
-                tables: &mut [TrainedTable { parameter: 0, table: &mut table }],
+                tables: &mut [trained(&mut table, &mut gradient)],
                 dense: &mut [],
                 outputs: &mut [],
                 work: 0,
             };
             let (parallel, scratch) = (Parallel::Sequential, &mut Scratch::default());
-            let updater = engine::erased(&mut updater);
-            engine::train(program, updater, each, parallel, scratch, &|_| 0.0)
-                .unwrap_err()
-                .to_string()
+            let pass = pass(engine::erased(&mut updater), each);
+            engine::run(program, pass, parallel, scratch, &|_| 0.0).unwrap_err().to_string()
         });
         assert_eq!(errors[0], errors[1]);
         errors[0].clone()
@@ -465,13 +483,14 @@ fn rows_beyond_the_table() {
         let mut out = Dense::default();
         updater.begin_step().unwrap();
         let shape = Shape::from([3, 2]);
-        let lent = gather::Lent { parameter: 0, shape, table: &mut table, updater: &mut updater };
-        gather::taken(&mut out, ids.view(), lent, &mut context).unwrap();
+        let lent =
+            read_rows::Lent { parameter: 0, shape, table: &mut table, updater: &mut updater };
+        read_rows::taken(&mut out, ids.view(), lent, &mut context).unwrap();
         assert!(out.values().iter().all(|value| value.is_nan()) && out.values().len() == 4);
         let added = Dense::new([2, 2], vec![1.0; 4]).unwrap();
-        let terms = scatter::Taken { ids: ids.view(), added: added.view() };
+        let terms = scatter_gradient::Taken { ids: ids.view(), added: added.view() };
         let (parallel, scratch) = (Parallel::Sequential, &mut Scratch::default());
-        scatter::update(0, &mut table, &mut updater, terms, parallel, scratch).unwrap();
+        scatter_gradient::update(0, &mut table, &mut updater, terms, parallel, scratch).unwrap();
         updater.end_step().unwrap();
         if rule.lazy_update == LazyUpdate::Touched || rule.weight_decay == 0.0 {
             assert_eq!(table.values(), [1.0; 6]);

@@ -7,6 +7,7 @@ use nnz_arrays::parameter_memory::Table;
 use nnz_step::model::{BatchSource, Dims, Extent, InputRole, Model, ModelError, ParameterInfo};
 use sparse_core::element::Float;
 use sparse_core::storage::{ElementType, Storage};
+use std::fmt;
 use std::marker::PhantomData;
 use std::path::Path;
 
@@ -143,6 +144,24 @@ pub struct Scorer<M: Model> {
     width: Option<usize>,
     /// The shape without rows of each input and label.
     empty: Vec<(Shape, ElementType)>,
+}
+
+impl<M: Model> fmt::Debug for Scorer<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scorer")
+            .field("model", &M::NAME)
+            .field("width", &self.width)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<M: Model> fmt::Debug for Predictor<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Predictor")
+            .field("model", &M::NAME)
+            .field("dims", &self.dims)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<M: Model> Scorer<M> {

@@ -5,6 +5,7 @@ use std::f64::consts::PI;
 
 /// The unit that a schedule counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ScheduleUnit {
     /// Steps: updates since training began.
     #[default]

@@ -4,6 +4,7 @@ use super::{Logistic, Softmax};
 use nnz::core::update_rules::UpdateRule;
 use nnz::data::synthetic;
 use nnz::prelude::*;
+use nnz::training::EvaluatedOn;
 
 graph! {
     /// Two tables.
@@ -24,6 +25,44 @@ graph! {
         param t: row_sparse[d, 4] = Normal { mean: 0.0, std: 0.3 };
         param h: dense[4, 1] = Normal { mean: 0.0, std: 0.3 };
         loss logistic(dot(tanh(embedding_bag(x, t)), h), y);
+    }
+}
+
+graph! {
+    /// A table that two reads name rows of, one of them the other's.
+    pub model Twice {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param t: row_sparse[d, 4] = Normal { mean: 0.0, std: 0.3 };
+        param h: dense[4, 1] = Normal { mean: 0.0, std: 0.3 };
+        let bag = embedding_bag(x, t, mean = true);
+        loss logistic(dot(tanh(bag), h) + pairwise_interaction(x, t), y);
+    }
+}
+
+graph! {
+    /// Rows that ids name, two of them of one table.
+    pub model Ratings {
+        input user: dense<u32>[n];
+        input better: dense<u32>[n];
+        input worse: dense<u32>[n];
+        label y: dense[n];
+        param p: row_sparse[users, 4] = Normal { mean: 0.0, std: 0.3 };
+        param q: row_sparse[items, 4] = Normal { mean: 0.0, std: 0.3 };
+        param b: row_sparse[items] = Zeros;
+        let liked = sum(take(p, user) * take(q, better), axis = 1) + take(b, better);
+        let other = sum(take(p, user) * take(q, worse), axis = 1) + take(b, worse);
+        loss logistic(liked - other, y);
+    }
+}
+
+graph! {
+    /// Nothing that is read by rows.
+    pub model AllDense {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: dense[d, 1] = Zeros;
+        loss logistic(dot(x, w), y);
     }
 }
 
@@ -105,6 +144,66 @@ fn the_loss_falls_as_on_one_thread() {
     of(AdaGrad::default());
 }
 
+/// Every model whose step is one loop: several tables, tables of factors, bags, ids, layers.
+#[test]
+fn tables_of_each_kind_of_read_are_shared() {
+    fn of<M, R>(new: impl Fn() -> M, rule: R, data: &Dataset)
+    where
+        M: Model<Element = f32> + EvaluatedOn<f32> + Send,
+        R: UpdateRule,
+    {
+        let trained = |hogwild: Option<Hogwild>| {
+            let (mut model, mut trainer) = (new(), trainer(rule.clone()));
+            let report = match hogwild {
+                None => trainer.fit(&mut model, data).unwrap(),
+                Some(hogwild) => trainer.fit_hogwild(&mut model, data, hogwild).unwrap(),
+            };
+            (report.epochs[0].loss, report.epochs[2].loss, model)
+        };
+        let (at_first, alone, one) = trained(None);
+        assert!(alone < at_first, "{}: {alone} after {at_first}", M::NAME);
+        for ways in [Hogwild::threads(1), Hogwild::threads(1).hot_rows(64).merge_every(16)] {
+            let (_, loss, model) = trained(Some(ways));
+            let what = format!("{}, {rule:?}, {ways:?}", M::NAME);
+            assert!((loss - alone).abs() < 1e-4, "{what}: {loss}, alone {alone}");
+            for (a, b) in model.parameters().iter().zip(one.parameters()) {
+                let pairs = a.values().iter().zip(b.values());
+                let far = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+                assert!(far < 1e-3, "{what}: {} is {far} away", a.name);
+            }
+        }
+        let (before, together, _) = trained(Some(Hogwild::threads(3).hot_rows(64).merge_every(16)));
+        assert!(together < before, "{}: {together} after {before}", M::NAME);
+    }
+    fn by<R: UpdateRule>(rule: R) {
+        let (log, triples) = (data(), triples());
+        let dims = || dims! { d: N_FEATURES };
+        of(|| Machine::new(dims(), Seed(1)).unwrap(), rule.clone(), &log);
+        of(|| Bags::new(dims(), Seed(1)).unwrap(), rule.clone(), &log);
+        of(|| Twice::new(dims(), Seed(1)).unwrap(), rule.clone(), &log);
+        let dims = || dims! { users: 50, items: 30 };
+        of(|| Ratings::new(dims(), Seed(1)).unwrap(), rule, &triples);
+    }
+    by(Sgd { learning_rate: 0.05, ..Sgd::default() });
+    by(AdaGrad { learning_rate: 0.05, ..AdaGrad::default() });
+}
+
+/// Users, and two items of each, now and then the same.
+fn triples() -> Dataset {
+    let ids = |factor: u32, below: u32| {
+        let ids = (0..2000u32).map(|sample| (sample * factor + sample / 7) % below).collect();
+        Dense::new([2000], ids).unwrap()
+    };
+    let label = |sample: u32| if sample.is_multiple_of(3) { 0.0 } else { 1.0 };
+    Dataset::builder()
+        .input("user", ids(13, 50))
+        .input("better", ids(7, 30))
+        .input("worse", ids(11, 30))
+        .label("y", Dense::new([2000], (0..2000).map(label).collect()).unwrap())
+        .build()
+        .unwrap()
+}
+
 #[test]
 fn what_threads_cannot_share_is_refused() {
     let data = data();
@@ -132,19 +231,12 @@ fn what_threads_cannot_share_is_refused() {
     assert!(refusal(trainer(Sgd::default()).clip_norm(1.0), two).starts_with("`clip_norm`"));
     assert!(refusal(trainer(Sgd::default()), Hogwild::threads(0)).contains("at least 1"));
 
-    let mut machine = Machine::new(dims! { d: N_FEATURES }, Seed(1)).unwrap();
-    let error = trainer(Sgd::default()).fit_hogwild(&mut machine, &data, two).unwrap_err();
+    let mut dense = AllDense::new(dims! { d: N_FEATURES }, Seed(1)).unwrap();
+    let error = trainer(Sgd::default()).fit_hogwild(&mut dense, &data, two).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`Machine` is not for `fit_hogwild`: it has not one parameter with a row_sparse gradient; use `fit_on_threads`"
+        "`AllDense` is not for `fit_hogwild`: a step of one row is not one loop; use `fit_on_threads`"
     );
-
-    // Found out by the first steps; the parameters are as they were.
-    let mut bags = Bags::new(dims! { d: N_FEATURES }, Seed(1)).unwrap();
-    let before = bags.clone();
-    let error = trainer(Sgd::default()).fit_hogwild(&mut bags, &data, two).unwrap_err();
-    assert!(error.to_string().starts_with("parameter `t`: threads share it"), "{error}");
-    assert!(bags.t.values() == before.t.values() && bags.h.values() == before.h.values());
 }
 
 /// Of one thread the steps are those of `fit`, and so is the rate of each.

@@ -11,6 +11,7 @@ pub struct Emitted<M: Model<Element = f32>, R: UpdateRule> {
     batch: usize,
     shuffle: bool,
     parallel: Option<Parallel>,
+    clip_norm: Option<f64>,
     updater: Updater<R, f32>,
     epoch: u64,
 }
@@ -18,12 +19,19 @@ pub struct Emitted<M: Model<Element = f32>, R: UpdateRule> {
 impl<M: Model<Element = f32>, R: UpdateRule> Emitted<M, R> {
     pub fn new(model: M, rule: R, batch: usize) -> Result<Self, Error> {
         let updater = Trainer::new(rule.clone()).updater(&model)?;
-        Ok(Emitted { model, rule, batch, shuffle: false, parallel: None, updater, epoch: 0 })
+        let (shuffle, parallel, clip_norm, epoch) = (false, None, None, 0);
+        Ok(Emitted { model, rule, batch, shuffle, parallel, clip_norm, updater, epoch })
     }
 
     /// The same on so many threads.
     pub fn on_threads(mut self, threads: usize) -> Self {
         self.parallel = Some(Parallel::Threads(threads));
+        self
+    }
+
+    /// The same with gradients that are clipped by their norm.
+    pub fn clipped(mut self, norm: f64) -> Self {
+        self.clip_norm = Some(norm);
         self
     }
 
@@ -39,6 +47,7 @@ impl<M: Model<Element = f32>, R: UpdateRule> Emitted<M, R> {
         let mut trainer = Trainer::new(self.rule.clone())
             .batch_size(self.batch)
             .shuffle(self.shuffle)
+            .clip_norm(self.clip_norm)
             .progress(Progress::Silent);
         if let Some(parallel) = self.parallel {
             trainer = trainer.parallel(parallel);

@@ -1,6 +1,7 @@
 //! Training steps: an epoch by the emitted loop and by loops written by hand for the same model,
 //! rule and arrays.
 
+mod clipped;
 mod deep;
 mod emitted;
 mod factors;
@@ -35,6 +36,7 @@ pub fn workloads(data: &Data) -> Vec<Named<'_>> {
         tutorial::workloads(data),
         threads::workloads(data),
         hogwild::workloads(data),
+        clipped::workloads(data),
     ];
     all.into_iter().flatten().collect()
 }

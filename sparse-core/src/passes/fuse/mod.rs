@@ -71,6 +71,16 @@ pub struct RowLoop {
     pub reductions: Vec<(ValueId, ValueId, ValueId)>,
     /// Outputs that are the softmax of a value of the space: the output's value and its operand.
     pub softmax: Vec<(ValueId, ValueId)>,
+    /// The same step as a row program, which makes gradients that are not applied at once. `None`
+    /// of a csr's product alone, whose gradients are two kernels.
+    pub program: Option<Box<RowProgram>>,
+}
+
+impl RowLoop {
+    /// Whether a sample reads the product of a csr and nothing else.
+    fn is_product(&self) -> bool {
+        matches!(&self.terms, Terms::Linear(linear) if linear.interaction.is_none())
+    }
 }
 
 /// A value of the space that is read of trained parameters.
@@ -145,6 +155,16 @@ pub struct Interaction {
 }
 
 impl Fusion {
+    /// The row program of the step, where it has one: it makes the step, or only gradients that are
+    /// not applied at once.
+    pub fn program(&self) -> Option<&RowProgram> {
+        match self {
+            Fusion::None { .. } => None,
+            Fusion::Scattered { program, .. } => program.as_deref().ok(),
+            Fusion::RowLoop(parts) => parts.program.as_deref(),
+        }
+    }
+
     /// For each value, whether the training step has something else than its kernel for it.
     pub fn computed(&self, graph: &Graph) -> Vec<bool> {
         // A graph with a value that does not fit into the loop is not fused.
@@ -205,10 +225,16 @@ pub fn fuse(graph: &Graph) -> Fusion {
         let state = graph.label(update.state);
         return Fusion::None { reason: format!("it updates the state `{state}`") };
     }
+    let program = || row_program(graph, &scatter(graph, Pairwise::Included));
     match row_loop(graph) {
-        Ok(parts) => Fusion::RowLoop(Box::new(parts)),
+        Ok(mut parts) => {
+            if !parts.is_product() {
+                parts.program = program().ok().map(Box::new);
+            }
+            Fusion::RowLoop(Box::new(parts))
+        }
         Err(reason) => {
-            let program = row_program(graph, &scatter(graph, Pairwise::Included));
+            let program = program();
             match scatter(graph, Pairwise::Excluded) {
                 parameters if parameters.is_empty() && program.is_err() => Fusion::None { reason },
                 parameters => {

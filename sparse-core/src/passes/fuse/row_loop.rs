@@ -43,6 +43,7 @@ pub(super) fn row_loop(graph: &Graph) -> Result<RowLoop, String> {
         backward: Vec::new(),
         reductions: Vec::new(),
         softmax: Vec::new(),
+        program: None,
     };
     let terms: BTreeSet<ValueId> = parts.terms.all().iter().map(|term| term.value).collect();
     let inside: BTreeSet<ValueId> = found.inside.iter().copied().collect();

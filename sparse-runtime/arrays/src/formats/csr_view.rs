@@ -284,7 +284,7 @@ impl<'a, T: Stored> CsrView<'a, T> {
 /// be. These are not, so that they can be lent for a shorter time.
 ///
 /// Invariant: as [`CsrView`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct CsrArrays<'a, T> {
     /// The number of columns.
     pub n_cols: usize,

@@ -18,7 +18,7 @@ use std::ops::Range;
 
 /// A csr whose entries are stored once more, divided by columns among threads, from
 /// [`CsrView::divided_for`].
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct DividedCsr<'a, T: Stored = f32> {
     matrix: CsrView<'a, T>,
     entries: DividedEntries<T>,
@@ -59,7 +59,7 @@ impl<'a, T: Stored> CsrView<'a, T> {
 ///
 /// Invariants: `firsts` ascend, and there is one part more than `firsts`; each part has as many
 /// rows as the csr, and its entries of a row are those of the csr in its columns.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct DividedEntries<T> {
     n_cols: usize,
     /// The first column of each part but the first.
@@ -69,7 +69,7 @@ pub struct DividedEntries<T> {
 
 /// Invariant: as that of a csr, but that the first row begins after [`BEFORE`] entries that are of
 /// none, unless the csr has no entries.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct ColumnPart<T> {
     indptr: Vec<u64>,
     columns: ColumnIds,
@@ -202,13 +202,13 @@ impl GatheredBounds {
 /// The divided entries of the rows of a view.
 ///
 /// Invariant: the rows are among those of the entries.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct DividedRows<'a, T> {
     entries: &'a DividedEntries<T>,
     rows: WhichRows<'a>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum WhichRows<'a> {
     /// Neighbours.
     Run {

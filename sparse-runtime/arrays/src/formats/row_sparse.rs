@@ -34,7 +34,7 @@ pub struct RowSparseView<'a, T: Element = f32, D: Device = Cpu> {
 }
 
 /// The row ids of a view.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub enum RowIdsView<'a, D: Device = Cpu> {
     /// Every row is stored: a parameter's table.
     All,
@@ -179,6 +179,36 @@ impl<T: Element> RowSparse<T> {
         self.shape = shape.into();
         self.indices.clear();
         self.values.truncate(0);
+    }
+
+    /// Becomes an array of this shape that stores the rows of these ids, all zero, keeping its
+    /// allocations. Returns the values, one row for each id, to be written. O(ids + values).
+    ///
+    /// # Panics
+    ///
+    /// If the ids do not ascend strictly, or are not below the rows of the shape.
+    ///
+    /// ```
+    /// use nnz::formats::RowSparse;
+    /// let mut gradient = RowSparse::<f32>::zeros([9, 2]);
+    /// gradient.reset_to_rows([9, 2], [2, 7]).copy_from_slice(&[1.0, 2.0, 3.0, 4.0]);
+    /// assert_eq!(gradient.row(7), Some(&[3.0, 4.0][..]));
+    /// ```
+    pub fn reset_to_rows(
+        &mut self,
+        shape: impl Into<Shape>,
+        ids: impl IntoIterator<Item = u64>,
+    ) -> &mut [T] {
+        let shape = shape.into();
+        self.reset(shape);
+        let mut indices = std::mem::take(&mut self.indices);
+        indices.extend(ids);
+        let found = check_row_ids(shape.n_rows(), &indices);
+        assert!(found.is_ok(), "rows of a row_sparse array: {found:?}");
+        let n_values = indices.len() * shape.row_size();
+        self.indices = indices;
+        self.values.rewrite(|values| values.resize(n_values, T::default()));
+        &mut self.values
     }
 
     /// Rewrites the array in its own allocations: `write` gets cleared row ids and values.

@@ -9,6 +9,7 @@ pub const MAX_THREADS: usize = 1024;
 
 /// How many threads a kernel may use. The result has the same bits whatever this says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Parallel {
     /// The calling thread.
     #[default]
@@ -19,6 +20,14 @@ pub enum Parallel {
 }
 
 impl Parallel {
+    /// The number of threads that may be used, at least 1.
+    pub fn n_threads(self) -> usize {
+        match self {
+            Parallel::Sequential => 1,
+            Parallel::Threads(threads) => threads.max(1),
+        }
+    }
+
     /// Refuses more than [`MAX_THREADS`]; `what` was told the number.
     pub fn check(self, what: &'static str) -> Result<(), TooManyThreads> {
         match self {

@@ -42,6 +42,7 @@ impl<A: Float> RowLoss<A> for A {
 const LOSSES_PER_BLOCK: usize = 16;
 
 /// The losses of rows, to be summed up in `f64` in the order in which they come.
+#[derive(Debug)]
 pub struct Losses<A, L> {
     waiting: [L; LOSSES_PER_BLOCK],
     n_waiting: usize,

@@ -235,6 +235,7 @@ fn part_mut<V: Copy>(memory: &mut [u64], start: usize, len: usize) -> &mut [V] {
 }
 
 /// The states of rows, to be written: for loops over many, which ask once where they lie.
+#[derive(Debug)]
 pub struct StatesMut<'a, S> {
     memory: &'a mut [u64],
     layout: Layout,

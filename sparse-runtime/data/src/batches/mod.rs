@@ -21,6 +21,7 @@ use nnz_device::prefetch::{prefetch, prefetch_lone_runs};
 use nnz_step::model::{BatchSource, InputInfo};
 use sparse_core::element::{Element, Float, Stored, Unit};
 use sparse_core::storage::ElementType;
+use std::fmt;
 
 impl<T: Float> DataSource<T> for Dataset<T> {
     type Batches<'s> = DatasetBatches<'s, T>;
@@ -139,12 +140,28 @@ pub struct DatasetBatch<'b, T: Float> {
 }
 
 /// The samples of a batch.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum BatchSamples<'b> {
     /// A run of samples of the data.
     Run { first: usize, len: usize },
     /// These samples, gathered.
     Gathered(&'b [usize]),
+}
+
+impl<T: Float> fmt::Debug for DatasetBatches<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DatasetBatches")
+            .field("n_rows", &self.n_rows)
+            .field("epoch", &self.epoch)
+            .field("next", &self.next)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: Float> fmt::Debug for DatasetBatch<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DatasetBatch").field("rows", &self.rows).finish_non_exhaustive()
+    }
 }
 
 impl<T: Float> DatasetBatches<'_, T> {

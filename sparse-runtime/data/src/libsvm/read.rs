@@ -22,6 +22,7 @@ use std::path::Path;
 
 /// The index of the first feature in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum IndexBase {
     /// Features are counted from zero.
     Zero,
@@ -81,10 +82,7 @@ impl Default for Reader {
 
 impl<T: Float> Reader<T> {
     fn n_threads(&self) -> usize {
-        match self.parallel {
-            Parallel::Sequential => 1,
-            Parallel::Threads(threads) => threads.clamp(1, MAX_PARTS),
-        }
+        self.parallel.n_threads().min(MAX_PARTS)
     }
 
     /// Sets the index of the first feature.

@@ -16,6 +16,7 @@ use nnz_device::prefetch::AHEAD;
 use nnz_step::model::{BatchSource, InputInfo, InputRole};
 use sparse_core::element::Float;
 use sparse_core::storage::ElementType;
+use std::fmt;
 use std::sync::Arc;
 
 // The error for a type that is not data names the type of most data.
@@ -129,6 +130,24 @@ pub struct StreamBatch<'b, T: Float> {
     first: usize,
     len: usize,
     n_padding: usize,
+}
+
+impl<T: Float> fmt::Debug for StreamBatches<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StreamBatches")
+            .field("position", &self.position)
+            .field("n_batches", &self.n_batches)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: Float> fmt::Debug for StreamBatch<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StreamBatch")
+            .field("first", &self.first)
+            .field("len", &self.len)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<T: Float> StreamBatches<T> {

@@ -8,6 +8,7 @@ use std::fmt;
 
 /// What a reader does with an unreadable sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OnError {
     /// Reading ends with the error.
     #[default]

@@ -44,10 +44,7 @@ pub struct ReadProgress<'a> {
 
 impl ReadOptions {
     pub(crate) fn n_threads(&self) -> usize {
-        match self.parallel {
-            Parallel::Sequential => 1,
-            Parallel::Threads(threads) => threads.max(1),
-        }
+        self.parallel.n_threads()
     }
 
     pub(crate) fn tell(&self, file: &str, bytes: u64, total: Option<u64>) {
@@ -172,6 +169,12 @@ pub struct WholeText<'t> {
     reader: &'t mut dyn Read,
     /// The bytes read so far, and those of the file, if they are known.
     position: &'t dyn Fn() -> (u64, Option<u64>),
+}
+
+impl fmt::Debug for WholeText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WholeText").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 /// Says that [`TextReader`] reads a format, by functions that the library has for `f32`.

@@ -74,7 +74,7 @@ pub trait Lanes<T>: Copy {
 }
 
 /// `N` lanes that the compiler may vectorise.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Plain<A, const N: usize>([A; N]);
 
 impl<T: Float, const N: usize> Lanes<T> for Plain<T::Accumulator, N> {

@@ -249,7 +249,7 @@ macro_rules! vectors {
     ($($(#[$doc:meta])* $name:ident($register:ident of $element:ident, $count:literal, $registers:literal):
         $zero:ident $splat:ident $load:ident $store:ident $add:ident $multiply:ident;)*) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy)]
+        #[derive(Clone, Copy, Debug)]
         pub struct $name($register);
 
         impl<T: Float> Lanes<T> for $name {

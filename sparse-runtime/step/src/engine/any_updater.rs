@@ -1,9 +1,11 @@
-//! An updater without the type of its rule.
+//! An updater without the type of its rule: what a step under a rule needs of it.
 
 use super::each_sample::Samples;
+use super::hogwild;
 use super::one_column;
 use super::one_pass::OnePass;
 use super::program::{Output, Program, Read, Source, TrainedDense, TrainedTable};
+use super::sink::{Body, Sink};
 use super::table_rows::TableRows;
 use super::tables::Lent;
 use crate::error::Result;
@@ -16,9 +18,6 @@ use crate::optimizer::{
 use nnz_optim::UpdateRule;
 use sparse_core::element::Float;
 use sparse_core::passes::MOST_PARAMETERS;
-
-/// What [`Lender::with_tables`] calls with the tables that it lends.
-type Body<'f, T> = dyn FnMut(&mut [Option<&mut dyn TableRows<T>>]) -> Result<()> + 'f;
 
 /// An [`Updater`] without the type of its rule. Only that implements it.
 #[diagnostic::on_unimplemented(
@@ -35,16 +34,7 @@ impl<R: UpdateRule, T: Float<Accumulator = T>> AnyUpdater<T> for Updater<R, T> {
     note = "pass an `Updater`: a trainer makes it of a rule and a model"
 )]
 #[expect(private_interfaces, reason = "only the engine calls the methods that lend")]
-pub trait Lender<T: Float<Accumulator = T>> {
-    /// As [`Updater::records_outputs`].
-    fn records_outputs(&self) -> bool;
-
-    /// As [`Updater::begin_step`].
-    fn begin_step(&mut self) -> Result<()>;
-
-    /// As [`Updater::end_step`].
-    fn end_step(&mut self) -> Result<()>;
-
+pub trait Lender<T: Float<Accumulator = T>>: Sink<T> {
     /// As [`Updater::begin_steps`].
     fn begin_steps(&mut self, at_most: usize) -> Result<usize>;
 
@@ -58,44 +48,13 @@ pub trait Lender<T: Float<Accumulator = T>> {
         samples: &mut Samples<'_, '_, T>,
     ) -> Result<RowSteps>;
 
-    /// One step on a batch but for its dense parameters, by one thread: see [`OnePass`].
-    fn sum_samples(
-        &mut self,
-        program: &mut Program<'_, '_, T>,
-        pass: &mut OnePass<'_, '_, T>,
-    ) -> Result<()>;
-
     /// Whether rows of a table have slots for sums beside their weights, so that a step on one
     /// sample is to be one on a batch: the form of the table stays.
     fn have_slots(&self, tables: &mut [TrainedTable<'_, T>]) -> bool;
-
-    /// Calls `body` with the rows of tables, for a step that has begun. `updates` says whether it
-    /// ends with this, or rows are only read.
-    fn with_tables(
-        &mut self,
-        tables: &mut [TrainedTable<'_, T>],
-        updates: bool,
-        body: &mut Body<'_, T>,
-    ) -> Result<()>;
-
-    /// As [`Updater::apply_dense`].
-    fn apply_dense(&mut self, parameter: usize, values: &mut [T], gradient: &[T]) -> Result<()>;
 }
 
 #[expect(private_interfaces, reason = "only the engine calls the methods that lend")]
 impl<R: UpdateRule, T: Float<Accumulator = T>> Lender<T> for Updater<R, T> {
-    fn records_outputs(&self) -> bool {
-        Updater::records_outputs(self)
-    }
-
-    fn begin_step(&mut self) -> Result<()> {
-        Updater::begin_step(self)
-    }
-
-    fn end_step(&mut self) -> Result<()> {
-        Updater::end_step(self)
-    }
-
     fn begin_steps(&mut self, at_most: usize) -> Result<usize> {
         Updater::begin_steps(self, at_most)
     }
@@ -109,6 +68,15 @@ impl<R: UpdateRule, T: Float<Accumulator = T>> Lender<T> for Updater<R, T> {
         program: &mut Program<'_, '_, T>,
         samples: &mut Samples<'_, '_, T>,
     ) -> Result<RowSteps> {
+        if const { R::RACES } {
+            return match program.tables.len().max(program.dense.len()) {
+                ..=4 => hogwild::steps::<R, T, 4>(self, program, samples),
+                ..=MOST_PARAMETERS => {
+                    hogwild::steps::<R, T, MOST_PARAMETERS>(self, program, samples)
+                }
+                count => Err(OptimizerError::TooMany { count, most: MOST_PARAMETERS }.into()),
+            };
+        }
         let Program { reads, tables, dense, n_samples, .. } = program;
         let mut steps = RowSteps::default();
         let mut borrower = BySamples { reads, n_samples: *n_samples, samples, steps: &mut steps };
@@ -116,20 +84,39 @@ impl<R: UpdateRule, T: Float<Accumulator = T>> Lender<T> for Updater<R, T> {
         Ok(steps)
     }
 
+    fn have_slots(&self, tables: &mut [TrainedTable<'_, T>]) -> bool {
+        tables.iter_mut().any(|TrainedTable { parameter, table, .. }| {
+            Updater::keeps_slots(self, *parameter, &Weights::Table(table))
+        })
+    }
+}
+
+#[expect(private_interfaces, reason = "only the engine calls the methods that lend")]
+impl<R: UpdateRule, T: Float<Accumulator = T>> Sink<T> for Updater<R, T> {
+    fn records_outputs(&self) -> bool {
+        Updater::records_outputs(self)
+    }
+
+    fn begin_step(&mut self) -> Result<()> {
+        Updater::begin_step(self)
+    }
+
+    fn end_step(&mut self) -> Result<()> {
+        Updater::end_step(self)
+    }
+
     fn sum_samples(
         &mut self,
         program: &mut Program<'_, '_, T>,
         pass: &mut OnePass<'_, '_, T>,
-    ) -> Result<()> {
+    ) -> Option<Result<()>> {
+        // Shared tables are lent to steps of one sample alone.
+        if const { R::RACES } {
+            return None;
+        }
         let Program { reads, tables, dense, outputs, n_samples, .. } = program;
         let mut borrower = BySums { reads, n_samples: *n_samples, dense, outputs, pass };
-        lend(self, tables, &mut [], true, &mut borrower)
-    }
-
-    fn have_slots(&self, tables: &mut [TrainedTable<'_, T>]) -> bool {
-        tables.iter_mut().any(|TrainedTable { parameter, table }| {
-            Updater::keeps_slots(self, *parameter, &Weights::Table(table))
-        })
+        Some(lend(self, tables, &mut [], true, &mut borrower))
     }
 
     fn with_tables(

@@ -39,10 +39,10 @@ pub(super) fn train<T: Float<Accumulator = T>>(
 
 /// The samples of one call, and what their steps need that depends on no rule.
 pub(crate) struct Samples<'s, 'f, T: Float> {
-    range: Range<usize>,
-    records: bool,
-    numbers: &'s mut Numbers<T>,
-    row_function: &'s RowFunction<'f, T>,
+    pub(super) range: Range<usize>,
+    pub(super) records: bool,
+    pub(super) numbers: &'s mut Numbers<T>,
+    pub(super) row_function: &'s RowFunction<'f, T>,
 }
 
 impl<T: Float<Accumulator = T>> Samples<'_, '_, T> {
@@ -99,8 +99,9 @@ impl<T: Float<Accumulator = T>> Samples<'_, '_, T> {
     }
 }
 
+/// Updates the dense parameters by what one sample gives of their gradients.
 #[inline(always)]
-fn update_dense<R: UpdateRule, T: Float<Accumulator = T>>(
+pub(super) fn update_dense<R: UpdateRule, T: Float<Accumulator = T>>(
     dense: &mut [TrainedDense<'_, T>],
     states: &mut [Option<DenseStates<R, T>>],
     terms: &[T],

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::linear::{self, prefetch_data};
 use crate::model::ModelError;
-use nnz_arrays::formats::{ColumnIdsView, CsrView, DenseView, IdsView};
+use nnz_arrays::formats::{ColumnIdsView, CsrView, DenseView, IdsView, RowSparse, Shape};
 use nnz_arrays::parameter_memory::Table;
 use nnz_arrays::with_column_ids;
 use sparse_core::element::{Element, Float, Stored, Unit};
@@ -85,8 +85,13 @@ pub enum Pool {
 pub struct TrainedTable<'m, T: Float> {
     /// Its number.
     pub parameter: usize,
+    /// Its shape.
+    pub shape: Shape,
     /// Its memory.
     pub table: &'m mut Table<T>,
+    /// Where the gradient of a batch is put, if [gradients](super::Pass::Gradients) are what is
+    /// asked for.
+    pub gradient: &'m mut RowSparse<T>,
 }
 
 /// A trained dense parameter.

@@ -5,7 +5,7 @@ use super::sample_rows;
 use super::table_reads::TableFacts;
 use crate::column_partition::RowPart;
 use crate::optimizer::{RowAccumulator, RowUpdater, RowWeights, UpdateKind};
-use crate::scatter;
+use crate::scatter_gradient;
 use nnz_arrays::formats::ColumnIdsView;
 use nnz_arrays::with_column_ids;
 use nnz_optim::UpdateRule;
@@ -75,6 +75,6 @@ impl<R: UpdateRule, T: Float<Accumulator = T>, K: UpdateKind> TableRows<T>
     }
 
     fn update_parts(&mut self, parts: &mut [RowPart<T>], sum: &SumOfPart<'_, T>) {
-        scatter::update_parts(self, parts, sum);
+        scatter_gradient::update_parts(self, parts, sum);
     }
 }

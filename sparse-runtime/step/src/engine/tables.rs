@@ -1,5 +1,6 @@
 //! The tables of one call, and what each sample does with all of them: read, update, add to sums.
 
+use super::hogwild::Copies;
 use super::one_column::{self, OneColumn};
 use super::one_row::{self, OneRow};
 use super::overlap;
@@ -245,11 +246,13 @@ pub(crate) struct Numbers<T> {
     pub(super) outputs: Vec<T>,
     pub(super) work: Vec<T>,
     /// Of interactions: the sums of their rows, and scratch.
-    sums: Vec<T>,
+    pub(super) sums: Vec<T>,
     /// Ids of a signed type.
-    ids: Vec<u64>,
+    pub(super) ids: Vec<u64>,
     others: Vec<u64>,
     pub(super) layout: Layout,
+    /// Of rows that other threads update meanwhile.
+    pub(super) copies: Copies<T>,
 }
 
 impl<T: Float<Accumulator = T>> Numbers<T> {
@@ -305,7 +308,7 @@ impl<V> Few<V> {
 ///
 /// The read was [checked](Read::check) with the table.
 #[inline(never)]
-unsafe fn read_frozen<T: Float<Accumulator = T>>(
+pub(super) unsafe fn read_frozen<T: Float<Accumulator = T>>(
     facts: TableFacts,
     read: &Read<'_, '_, T>,
     sample: usize,

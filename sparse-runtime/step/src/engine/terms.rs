@@ -6,7 +6,7 @@ use super::table_rows::TableRows;
 use crate::autotune::Stage;
 use crate::column_partition::{Bounds, RowPart};
 use crate::linear::{Scratch, row_of};
-use crate::scatter::{Visit, Visited, WORK_OF_A_TERM, run_within, sample_of, sum_of_size};
+use crate::scatter_gradient::{Visit, Visited, WORK_OF_A_TERM, run_within, sample_of, sum_of_size};
 use nnz_arrays::formats::{CsrView, IdsView};
 use nnz_arrays::kernels::{Parallel, embedding_bag};
 use nnz_arrays::{with_column_ids, with_ids};

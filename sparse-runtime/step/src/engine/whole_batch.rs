@@ -1,16 +1,17 @@
-//! One step on a batch: the samples read and computed by threads, then the updates by sums.
+//! A batch as a whole: the samples read and computed by threads, then the sums given to a
+//! [`Sink`], which updates by them or collects them.
 //!
 //! The samples of a batch are cut into runs. A free thread reads a run's samples, calls the row
 //! function, and adds up the terms of the gradients of dense parameters: a few samples in the
 //! elements' own type, and those sums in `f64`. The calling thread takes the runs in order, so that
 //! the bits do not depend on the number of threads. The gradients of reads are kept for all samples
-//! of the batch, and go into the updates of tables as [terms](super::terms).
+//! of the batch, and go into the sums of tables as [terms](super::terms).
 
-use super::any_updater::AnyUpdater;
 use super::dense_sums::add_terms;
 use super::one_pass::{OnePass, takes_one_pass};
 use super::pools::pool;
 use super::program::{Output, Pool, Program, Read, RowFunction, Sample, Source, TrainedDense};
+use super::sink::Sink;
 use super::table_reads::TableFacts;
 use super::table_rows::TableRows;
 use super::terms::{self, OfSamples, Term};
@@ -109,15 +110,17 @@ impl<T: Float> Run<T> {
     }
 }
 
-pub(super) fn train<T: Float<Accumulator = T>>(
+/// Computes all samples, and gives what they add to the gradients of parameters to `sink`. The mean
+/// of their losses.
+pub(super) fn sum<T: Float<Accumulator = T>>(
     program: &mut Program<'_, '_, T>,
-    updater: &mut dyn AnyUpdater<T>,
+    sink: &mut dyn Sink<T>,
     parallel: Parallel,
     scratch: &mut Scratch<T>,
     row_function: &RowFunction<'_, T>,
 ) -> Result<f64> {
-    updater.begin_step()?;
-    let records = updater.records_outputs();
+    sink.begin_step()?;
+    let records = sink.records_outputs();
     let sizes = Sizes::of(program, records);
     // For batches of one sample, which are not to allocate after this one either.
     scratch.numbers.make_room(program);
@@ -129,35 +132,33 @@ pub(super) fn train<T: Float<Accumulator = T>>(
     engine_runs[..n_slots].iter_mut().for_each(|run| run.make_room(&sizes));
     kept.totals.clear();
     kept.totals.resize(sizes.totals, 0.0);
-    let loss = if n_parts == 1 && takes_one_pass(program.reads) {
+    let mut loss = None;
+    if n_parts == 1 && takes_one_pass(program.reads) {
         let (totals, run) = (&mut kept.totals, &mut engine_runs[0]);
         let mut pass = OnePass { numbers, run, totals, sizes, row_function, loss: 0.0 };
-        updater.sum_samples(program, &mut pass)?;
-        pass.loss
-    } else {
-        let threads = &mut [(); thread_pool::MAX_PARTS][..n_parts];
-        let loss = pass(
-            program,
-            updater,
-            threads,
-            kept,
-            &mut engine_runs[..n_slots],
-            row_function,
-            sizes,
-        )?;
-        update_tables(program, updater, parallel, scratch, sizes)?;
-        loss
+        let summed = sink.sum_samples(program, &mut pass).transpose()?;
+        loss = summed.map(|()| pass.loss);
+    }
+    let loss = match loss {
+        Some(loss) => loss,
+        None => {
+            let threads = &mut [(); thread_pool::MAX_PARTS][..n_parts];
+            let slots = &mut engine_runs[..n_slots];
+            let loss = pass(program, sink, threads, kept, slots, row_function, sizes)?;
+            sum_tables(program, sink, parallel, scratch, sizes)?;
+            loss
+        }
     };
-    update_dense(program, updater, &scratch.kept.totals)?;
+    sum_dense(program, sink, &scratch.kept.totals)?;
     scratch.autotune.end(begun);
-    updater.end_step()?;
+    sink.end_step()?;
     Ok(loss / program.n_samples.max(1) as f64)
 }
 
-/// The losses of all samples, added up; keeps what the updates need.
+/// The losses of all samples, added up; keeps what the sums of tables need.
 fn pass<T: Float<Accumulator = T>>(
     program: &mut Program<'_, '_, T>,
-    updater: &mut dyn AnyUpdater<T>,
+    sink: &mut dyn Sink<T>,
     threads: &mut [()],
     kept: &mut Kept<T>,
     slots: &mut [Run<T>],
@@ -167,7 +168,7 @@ fn pass<T: Float<Accumulator = T>>(
     let mut total = 0.0;
     let Program { n_samples, reads, tables, dense, outputs, .. } = program;
     let (n_samples, reads): (usize, &[Read<'_, '_, T>]) = (*n_samples, reads);
-    updater.with_tables(tables, false, &mut |tables| {
+    sink.with_tables(tables, false, &mut |tables| {
         catch_up(reads, n_samples, tables, [&mut kept.ids, &mut kept.later])?;
         let mut lent = tables.iter_mut();
         let weights: [Option<(RowWeights<'_, T>, usize, bool)>; MOST_PARAMETERS] =
@@ -378,38 +379,38 @@ fn read_sample<T: Float<Accumulator = T>>(
     }
 }
 
-/// The updates of tables, by what the pass has kept.
-fn update_tables<T: Float<Accumulator = T>>(
+/// The sums of tables, by what the pass has kept.
+fn sum_tables<T: Float<Accumulator = T>>(
     program: &mut Program<'_, '_, T>,
-    updater: &mut dyn AnyUpdater<T>,
+    sink: &mut dyn Sink<T>,
     parallel: Parallel,
     scratch: &mut Scratch<T>,
     sizes: Sizes,
 ) -> Result<()> {
     let kept = std::mem::take(&mut scratch.kept);
-    let result = update_by(program, updater, parallel, scratch, sizes, &kept);
+    let result = sum_by(program, sink, parallel, scratch, sizes, &kept);
     scratch.kept = kept;
     result
 }
 
-/// The updates of dense parameters, by the sums of their terms.
-fn update_dense<T: Float<Accumulator = T>>(
+/// The gradients of dense parameters, which are the sums of their terms.
+fn sum_dense<T: Float<Accumulator = T>>(
     program: &mut Program<'_, '_, T>,
-    updater: &mut dyn AnyUpdater<T>,
+    sink: &mut dyn Sink<T>,
     mut totals: &[f64],
 ) -> Result<()> {
     for TrainedDense { parameter, values, gradient, .. } in program.dense.iter_mut() {
         let (own, others) = totals.split_at(values.len());
         totals = others;
         gradient.iter_mut().zip(own).for_each(|(gradient, total)| *gradient = T::of(*total));
-        updater.apply_dense(*parameter, values, gradient)?;
+        sink.apply_dense(*parameter, values, gradient)?;
     }
     Ok(())
 }
 
-fn update_by<T: Float<Accumulator = T>>(
+fn sum_by<T: Float<Accumulator = T>>(
     program: &mut Program<'_, '_, T>,
-    updater: &mut dyn AnyUpdater<T>,
+    sink: &mut dyn Sink<T>,
     parallel: Parallel,
     scratch: &mut Scratch<T>,
     sizes: Sizes,
@@ -420,7 +421,7 @@ fn update_by<T: Float<Accumulator = T>>(
     let parameters = tables.iter().map(|table| table.parameter);
     let mut indices = [0; MOST_PARAMETERS];
     indices.iter_mut().zip(parameters).for_each(|(index, parameter)| *index = parameter);
-    updater.with_tables(tables, true, &mut |tables| {
+    sink.with_tables(tables, true, &mut |tables| {
         let (mut first_gradient, mut first_sum, mut first) = (0, 0, 0);
         while let Some(Read { source: Source::Trained(table), .. }) = reads.get(first) {
             let is_of_table =

@@ -33,7 +33,7 @@ pub(crate) use rows::{
 
 use crate::autotune::{Autotune, Begun, Stage};
 use crate::column_partition::{Parts, RowPart, hand_on, parts_of_work, work_of_step};
-use crate::engine::{Kept, Numbers, Run};
+use crate::engine::{GradientSink, Kept, Numbers, Run};
 use crate::error::Result;
 use crate::model::ModelError;
 use crate::optimizer::{
@@ -94,6 +94,7 @@ pub struct Scratch<T> {
     pub(crate) numbers: Numbers<T>,
     pub(crate) engine_runs: Vec<Run<T>>,
     pub(crate) kept: Kept<T>,
+    pub(crate) gradient_sink: GradientSink,
     /// Of updates by scattered gradients, of each parameter.
     pub(crate) scattered: Vec<Vec<RowPart<T>>>,
 }

@@ -1,8 +1,10 @@
-//! The gradient of a parameter, of either storage type.
+//! The gradient of a parameter, of either storage type; gradients of a model that are clipped by
+//! their norm, or less those of another.
 
 use crate::error::Result;
 use crate::model::Model;
 use crate::model::any_model::{AnyModel, trained_gradient};
+use crate::optimizer::clip;
 use nnz_arrays::formats::{Dense, RowSparse, RowSparseView};
 use nnz_arrays::in_library;
 use sparse_core::element::Float;
@@ -93,6 +95,55 @@ pub(super) fn subtract<T: Float>(
         model: &mut dyn AnyModel<T>,
         other: &mut dyn AnyModel<T>,
     ) -> Result<()>)
+}
+
+/// Multiplies the gradients of all parameters of a model by one factor, so that their common norm
+/// is at most `max_norm`. O(elements stored).
+///
+/// # Errors
+///
+/// [`ModelError::NoGradient`](crate::model::ModelError::NoGradient), before anything is changed.
+pub fn clip<M: Model>(model: &mut M, max_norm: f64) -> Result<()> {
+    clip_of(model, max_norm)
+}
+
+/// [`clip`] of a model without its type.
+///
+/// # Errors
+///
+/// As there.
+pub fn clip_of<T: Float>(model: &mut dyn AnyModel<T>, max_norm: f64) -> Result<()> {
+    in_library!(<T> clip_all::<T> => (model: &mut dyn AnyModel<T>, max_norm: f64) -> Result<()>)
+}
+
+fn clip_all<T: Float>(model: &mut dyn AnyModel<T>, max_norm: f64) -> Result<()> {
+    let mut squares = 0.0;
+    let n_parameters = model.facts().parameters.len();
+    let mut each = |change: &mut dyn FnMut(&mut [T])| -> Result<()> {
+        for index in 0..n_parameters {
+            match trained_gradient(model, index)? {
+                Some(GradientMut::Dense(gradient)) => change(gradient.values_mut()),
+                Some(GradientMut::RowSparse(gradient)) => change(gradient.values_mut()),
+                None => {}
+            }
+        }
+        Ok(())
+    };
+    each(&mut |values| squares += clip::sum_of_squares(values))?;
+    if squares.is_finite() {
+        let factor = clip::factor(max_norm, &[squares]);
+        return each(&mut |values| clip::scale(values, factor));
+    }
+    // Squares are beyond `f64` before elements are: of elements that are 1 at most they are not.
+    let mut largest = 0.0f64;
+    each(&mut |values| {
+        largest = values.iter().map(|value| value.as_f64().abs()).fold(largest, f64::max)
+    })?;
+    each(&mut |values| clip::scale(values, largest.recip()))?;
+    squares = 0.0;
+    each(&mut |values| squares += clip::sum_of_squares(values))?;
+    let factor = (max_norm / squares.sqrt()).min(largest);
+    each(&mut |values| clip::scale(values, factor))
 }
 
 /// The gradient of parameter `index`, of the last [`loss_and_grads`](Model::loss_and_grads). `None`

@@ -25,7 +25,7 @@ pub use rows::{InputView, RowIds, RowSet};
 pub use sparse_core::operators::Link;
 pub use steps::RowSteps;
 
-use crate::optimizer::{Updater, clip};
+use crate::optimizer::Updater;
 use nnz_arrays::formats::{CsrView, DenseView, IdsView, RowIdsView, RowSparseView, Shape};
 use nnz_arrays::kernels::Parallel;
 use nnz_arrays::parameter_memory::Table;
@@ -299,7 +299,7 @@ pub trait Model: Clone {
         updater: &mut Updater<R, Self::Element>,
         max_norm: f64,
     ) -> Result<f64> {
-        self.adjusted_step(batch, updater, |model| clip::gradients(model, max_norm))
+        self.adjusted_step(batch, updater, |model| gradient::clip(model, max_norm))
     }
 
     /// One step like [`train_step`](Model::train_step), by the gradients less those of the same

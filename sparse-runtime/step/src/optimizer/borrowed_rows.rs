@@ -1,5 +1,6 @@
 //! Loans of the table rows of parameters to a step.
 
+use super::begun_steps::BegunSteps;
 use super::catch_up::CatchUp;
 use super::error::OptimizerError;
 use super::hogwild::not_shared;
@@ -8,7 +9,7 @@ use super::memory::{Memory, Weights, states_of_row};
 use super::missed::Missed;
 use super::rows::RowUpdater;
 use super::update_kind::{IdleOf, StateOf, StepOf, UpdateKind, WithSlots};
-use super::updater::{BegunSteps, GroupOf, Record, Updater};
+use super::updater::{GroupOf, Record, Updater};
 use crate::error::Result;
 use crate::in_library_by_rule;
 use nnz_arrays::parameter_memory::{Recorder, Table, Tenant};

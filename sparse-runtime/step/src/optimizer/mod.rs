@@ -38,6 +38,7 @@
 
 mod accumulator;
 mod apply;
+mod begun_steps;
 mod borrowed_rows;
 mod catch_up;
 #[cfg(target_arch = "x86_64")]
@@ -82,8 +83,8 @@ pub(crate) use cursor::{ReadRows, RowCursor};
 pub(crate) use dense_steps::DenseStates;
 pub use dense_steps::{DenseSteps, FewSteps};
 pub use error::OptimizerError;
-pub(crate) use hogwild::{AddressesAhead, HogwildCursor, HogwildRows, RowAddress};
-pub use hogwild::{Racer, Shared, why_not_racing};
+pub(crate) use hogwild::{AddressesAhead, AnyHogwildRows, HogwildCursor, HogwildRows, RowAddress};
+pub use hogwild::{OwnTable, Racer, Shared, why_not_racing};
 pub use hot_rows::HotRows;
 pub use memory::Weights;
 pub use nnz_optim::UpdateRule;

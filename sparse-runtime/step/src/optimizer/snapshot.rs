@@ -1,11 +1,12 @@
 //! Snapshots of an updater, from which another one continues to the bit.
 
+use super::begun_steps::BegunSteps;
 use super::error::OptimizerError;
 use super::reserve::check_states;
 use super::spec::ParameterSpec;
 use super::touched::TouchedRows;
 use super::update_kind::{IdleOf, StateOf};
-use super::updater::{BegunSteps, Updater};
+use super::updater::Updater;
 use crate::error::Result;
 use nnz_arrays::parameter_memory::{Recorder, Table};
 use nnz_optim::{IdleHistory, IdleMap, LazyUpdate, UpdateRule};

@@ -19,7 +19,9 @@ use nnz_arrays::parameter_memory::Table;
 use nnz_data::{BatchOptions, Batches, DataSource, Position};
 use nnz_optim::{LazyUpdate, Racing, UpdateRule};
 use nnz_step::model::{BatchSource, Model, ModelError};
-use nnz_step::optimizer::{HotRows, ParameterSpec, Racer, Shared, Updater, why_not_racing};
+use nnz_step::optimizer::{
+    HotRows, OwnTable, ParameterSpec, Racer, Shared, Updater, why_not_racing,
+};
 use sparse_core::storage::Storage;
 use std::ops::Range;
 use std::path::Path;
@@ -44,15 +46,15 @@ pub struct Hogwild {
 
 impl Hogwild {
     /// This number of threads, from 1 to [`MAX_THREADS`](nnz_arrays::kernels::MAX_THREADS), which
-    /// share every row of the parameter with row_sparse gradients.
+    /// share every row of the parameters with row_sparse gradients.
     pub fn threads(threads: usize) -> Self {
         Hogwild { threads, hot_rows: 0, merge_every: 64 }
     }
 
-    /// The number of hot table rows that each thread copies: those that the first samples name most
-    /// often; 0 by default. Where ids follow a power law, most steps update the same few rows,
-    /// which otherwise go from cache to cache. `hot_rows(4096).merge_every(256)` is then a good
-    /// start. A power of two uses the map best: of rows with the same place in it, the most
+    /// The number of hot rows of each table that each thread copies: those that the first samples
+    /// name most often; 0 by default. Where ids follow a power law, most steps update the same few
+    /// rows, which otherwise go from cache to cache. `hot_rows(4096).merge_every(256)` is then a
+    /// good start. A power of two uses the map best: of rows with the same place in it, the most
     /// frequent one is copied. Training refuses more than 2²⁴.
     #[must_use]
     pub fn hot_rows(mut self, hot_rows: usize) -> Self {
@@ -77,8 +79,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     /// **The result differs from run to run**: a step may read weights that another thread is about
     /// to change, and of two additions to one weight at once one may be lost in part.
     ///
-    /// - The model has one parameter with a row_sparse gradient, multiplied with a csr input, in a
-    ///   step that is one loop.
+    /// - The model has parameters with row_sparse gradients, and its step is one loop over the
+    ///   samples, as [`PLAN`](Model) says.
     /// - The rule leaves untouched table rows alone: SGD without momentum and penalties, AdaGrad;
     ///   others with [`LazyUpdate::Touched`].
     /// - Each thread has copies of parameters with dense gradients, whose states are its own, and
@@ -113,10 +115,8 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     /// As [`fit`](Self::fit). [`TrainError::Threads`], [`TrainError::HotRows`], and
     /// [`TrainError::ThreadNotStarted`] where the system starts no more threads.
     /// [`TrainError::NotHogwild`] for anything that threads cannot share, a batch size other than
-    /// 1, and data with an unknown number of samples.
-    /// [`OptimizerError::NotShared`](nnz_step::optimizer::OptimizerError::NotShared) where the step
-    /// of the model is another kind of loop. The error of a thread ends all; the parameters are as
-    /// the steps so far left them.
+    /// 1, and data with an unknown number of samples. The error of a thread ends all; the
+    /// parameters are as the steps so far left them.
     pub fn fit_hogwild<M, S>(
         &mut self,
         model: &mut M,
@@ -144,16 +144,15 @@ struct Run<R: UpdateRule, M: Model> {
     schedule: Schedule,
     rate: f64,
     epochs: u64,
-    /// The shared parameter.
-    parameter: usize,
-    hot: HotRows,
+    /// The shared parameters, each with its hot rows.
+    shared: Vec<(usize, HotRows)>,
     /// The first updater has the states of the shared table.
     threads: Vec<Worker<R, M>>,
 }
 
 /// State of one thread.
 struct Worker<R: UpdateRule, M: Model> {
-    /// A model whose shared table is unused.
+    /// A model whose shared tables are unused.
     model: M,
     updater: Updater<Racing<R>, M::Element>,
 }
@@ -230,13 +229,11 @@ impl<R: UpdateRule, M: Model + Send> Run<R, M> {
             return refuse(M::NAME, "a step of one row is not one loop; use `fit_on_threads`");
         }
         let by_rows = |index: &usize| M::PARAMETERS[*index].gradient == Some(Storage::RowSparse);
-        let mut shared = (0..M::PARAMETERS.len()).filter(by_rows);
-        let (Some(parameter), None) = (shared.next(), shared.next()) else {
-            return refuse(
-                M::NAME,
-                "it has not one parameter with a row_sparse gradient; use `fit_on_threads`",
-            );
-        };
+        let parameters: Vec<usize> = (0..M::PARAMETERS.len()).filter(by_rows).collect();
+        if parameters.is_empty() {
+            let why = "it has no parameter with a row_sparse gradient; use `fit_on_threads`";
+            return refuse(M::NAME, why);
+        }
         if let Some(why) = why_not_racing::<R, M::Element>(&trainer.rule, hogwild.hot_rows > 0) {
             return refuse(R::NAME, why);
         }
@@ -248,17 +245,21 @@ impl<R: UpdateRule, M: Model + Send> Run<R, M> {
         let threads = (0..hogwild.threads).map(|_| {
             let mut updater = Updater::new(rule.clone(), specs.clone())?;
             updater.set_records_outputs(false);
-            Ok(Worker { model: replica(model, parameter)?, updater })
+            Ok(Worker { model: replica(model, &parameters)?, updater })
+        });
+        let threads = threads.collect::<Result<_>>()?;
+        let shared = parameters.iter().map(|parameter| {
+            let hot = hot_rows(model, data, &options, *parameter, hogwild.hot_rows)?;
+            Ok((*parameter, hot))
         });
         Ok(Run {
-            threads: threads.collect::<Result<_>>()?,
-            hot: hot_rows(model, data, &options, parameter, hogwild.hot_rows)?,
+            threads,
+            shared: shared.collect::<Result<_>>()?,
             hogwild,
             options,
             schedule: trainer.config.schedule.clone(),
             rate: trainer.rule.learning_rate(),
             epochs: trainer.config.epochs,
-            parameter,
         })
     }
 
@@ -307,10 +308,12 @@ impl<R: UpdateRule, M: Model + Send> Run<R, M> {
         epoch: u64,
         n_rows: u64,
     ) -> Result<EpochTotals> {
-        let parameter = self.parameter;
-        let table = std::mem::replace(&mut *table_of(model, parameter)?, Table::zeros(0, 0));
-        let hot = std::mem::take(&mut self.hot);
-        let shared = Arc::new(Shared::new(&self.threads[0].updater, parameter, table, model, hot));
+        let mut tables: Vec<OwnTable<M::Element>> = Vec::new();
+        for (parameter, hot) in &mut self.shared {
+            let table = std::mem::replace(&mut *table_of(model, *parameter)?, Table::zeros(0, 0));
+            tables.push((*parameter, table, std::mem::take(hot)));
+        }
+        let shared = Arc::new(Shared::new(&self.threads[0].updater, tables, model));
         let (n_threads, failed) = (self.threads.len() as u64, AtomicBool::new(false));
         let pass = Pass {
             epoch,
@@ -327,7 +330,7 @@ impl<R: UpdateRule, M: Model + Send> Run<R, M> {
                     let rows = number * n_rows / n_threads..(number + 1) * n_rows / n_threads;
                     let (shared, pass) = (&shared, &pass);
                     let work = move || {
-                        updater.set_racer(Some(Racer::new(parameter, shared, model)));
+                        updater.set_racer(Some(Racer::new(shared, model)));
                         let result = pass.run(model, updater, data, rows);
                         pass.failed.fetch_or(result.is_err(), Ordering::Relaxed);
                         result
@@ -350,10 +353,11 @@ impl<R: UpdateRule, M: Model + Send> Run<R, M> {
             updater.set_racer(None);
         }
         // No other thread has it.
-        if let Some(shared) = Arc::into_inner(shared) {
-            let (table, hot) = shared.end(model);
-            self.hot = hot;
-            *table_of(model, parameter)? = table;
+        let ended = Arc::into_inner(shared).map(|shared| shared.end(model));
+        let ended = ended.into_iter().flatten();
+        for ((parameter, hot), (_, table, of_table)) in self.shared.iter_mut().zip(ended) {
+            *hot = of_table;
+            *table_of(model, *parameter)? = table;
         }
         let mut totals = EpochTotals::default();
         for part in parts {
@@ -431,13 +435,13 @@ fn table_of<M: Model>(model: &mut M, parameter: usize) -> Result<&mut Table<M::E
     found.ok_or(ModelError::NoParameter { model: M::NAME, index: parameter, known }.into())
 }
 
-/// A model with the same parameters, except one, which is zero: no page of it is mapped.
-fn replica<M: Model>(model: &M, zero: usize) -> Result<M> {
+/// A model with the same parameters, except those in `zero`, of which no page is mapped.
+fn replica<M: Model>(model: &M, zero: &[usize]) -> Result<M> {
     let parameters = model.parameters();
     Ok(M::from_tables(model.dims().clone(), &mut |name, shape| {
         let found = parameters.iter().position(|parameter| parameter.name == name);
         Ok(match found {
-            Some(index) if index != zero => parameters[index].table.clone(),
+            Some(index) if !zero.contains(&index) => parameters[index].table.clone(),
             _ => Table::zeros(shape.n_rows(), shape.row_size()),
         })
     })?)

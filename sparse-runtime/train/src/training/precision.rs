@@ -6,8 +6,8 @@ use super::settled_copy::{SettledCopy, bytes_of};
 use crate::error::Result;
 use nnz_arrays::in_library;
 use nnz_data::Part;
-use nnz_step::model::{AnyModel, BatchSource, ModelFacts};
-use nnz_step::optimizer::{Precision, clip};
+use nnz_step::model::{AnyModel, BatchSource, ModelFacts, gradient};
+use nnz_step::optimizer::Precision;
 use sparse_core::element::Float;
 use std::ops::Range;
 
@@ -174,7 +174,7 @@ impl<'w> Checks<'w> {
             let copy = copy.with_rows_of(model, updater, batch)?;
             copy.loss_and_grads(batch)?;
             if let Some(max_norm) = self.max_norm {
-                clip::gradients_of(copy, max_norm)?;
+                gradient::clip_of(copy, max_norm)?;
             }
             for (index, found) in found.iter_mut().enumerate() {
                 *found += precision(copy, model, updater, index, self.n_steps);

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 /// What a run prints, always to the error stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Progress {
     /// A bar if the error stream is a terminal, otherwise lines.
     #[default]

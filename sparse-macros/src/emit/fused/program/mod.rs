@@ -22,14 +22,13 @@ use sparse_core::storage::Storage;
 /// score`:
 ///
 /// ```text
-/// fn __train(&mut self, __batch: &DeepBatch<'_>, __updater: &mut dyn AnyUpdater<f32>,
-///     __each: bool) -> Result<RowSteps> {
+/// fn __run(&mut self, __batch: &DeepBatch<'_>, __pass: engine::Pass<'_, f32>)
+///     -> Result<RowSteps> {
 ///     self.__check(__batch, true)?;
 ///     let Self { … } = self;
 ///     let __n_samples = __batch.y.shape()[0];
-///     let __count = if __each { 1 } else { __n_samples };
-///     let __record = engine::AnyUpdater::records_outputs(__updater)
-///         && (!__each || __n_samples == 1);
+///     let __count = __pass.samples_of_mean(__n_samples);
+///     let __record = __pass.records_outputs(__n_samples);
 ///     let __label_14 = __batch.y.values();
 ///     let __reads = [engine::Read {
 ///         source: engine::Source::Trained(0), refs: engine::Refs::Csr(__batch.x),
@@ -50,7 +49,7 @@ use sparse_core::storage::Storage;
 ///             __loss
 ///         })
 ///     };
-///     engine::train(&mut engine::Program { … }, __updater, __each, …, &__row_function)
+///     engine::run(&mut engine::Program { … }, __pass, …, &__row_function)
 /// }
 /// ```
 pub(in crate::emit) fn method(emit: &Emit<'_>, program: &RowProgram) -> TokenStream {
@@ -63,8 +62,14 @@ pub(in crate::emit) fn method(emit: &Emit<'_>, program: &RowProgram) -> TokenStr
     let tables = program.reads_by_table().filter_map(|reads| {
         let table = reads.first()?.table;
         let (index, local) = (emit.index_of(table), emit.parameter_local(table));
+        let field = emit.declared(table);
         Some(quote! {
-            #rt::engine::TrainedTable { parameter: #index, table: #local.table_mut() }
+            #rt::engine::TrainedTable {
+                parameter: #index,
+                shape: *#local.shape(),
+                table: #local.table_mut(),
+                gradient: &mut __gradients.#field,
+            }
         })
     });
     let dense = program.dense.iter().map(|(id, terms)| dense(emit, *id, terms));
@@ -84,14 +89,14 @@ pub(in crate::emit) fn method(emit: &Emit<'_>, program: &RowProgram) -> TokenStr
         #take_apart
         let __n_samples = #n_samples;
         // The samples that a mean is of.
-        let __count = if __each { 1 } else { __n_samples };
-        let __record = __updater.records_outputs() && (!__each || __n_samples == 1);
+        let __count = __pass.samples_of_mean(__n_samples);
+        let __record = __pass.records_outputs(__n_samples);
         #(#reset)*
         #outputs
         #setup
         let __reads = [#(#reads),*];
         let __row_function = #row_function;
-        #rt::engine::train(
+        #rt::engine::run(
             &mut #rt::engine::Program {
                 n_samples: __n_samples,
                 reads: &__reads,
@@ -100,8 +105,7 @@ pub(in crate::emit) fn method(emit: &Emit<'_>, program: &RowProgram) -> TokenStr
                 outputs: &mut __arrays,
                 work: #work,
             },
-            __updater,
-            __each,
+            __pass,
             __context.parallel,
             __scratch,
             &__row_function,
@@ -109,11 +113,10 @@ pub(in crate::emit) fn method(emit: &Emit<'_>, program: &RowProgram) -> TokenStr
     };
     quote! {
         #[allow(clippy::all, unused_variables, unused_mut, unused_parens, unused_braces)]
-        fn __train(
+        fn __run(
             &mut self,
             __batch: &#batch<'_>,
-            __updater: &mut dyn #rt::engine::AnyUpdater<#element>,
-            __each: #rt::bool,
+            __pass: #rt::engine::Pass<'_, #element>,
         ) -> #rt::Result<#rt::RowSteps> {
             #body
         }

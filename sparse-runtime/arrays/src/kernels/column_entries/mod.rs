@@ -24,7 +24,7 @@ use std::ops::Range;
 ///
 /// Invariant: the processor has AVX-512 and bmi2, there is a factor for each row, and the columns
 /// are of `x`.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct ColumnEntries<'a, 'm, V: Stored, G> {
     x: CsrView<'m, V>,
     ids: &'a [u32],

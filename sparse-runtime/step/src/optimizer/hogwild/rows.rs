@@ -1,6 +1,6 @@
 //! Shared rows during a step of one thread.
 
-use super::shared_table::{Layout, Shared};
+use super::shared_table::{Layout, SharedTable};
 use crate::optimizer::hot_rows::HotSlots;
 use crate::optimizer::numbers::{load, load_state, store, store_state};
 use crate::optimizer::update_kind::{StateOf, StepOf};
@@ -13,12 +13,13 @@ use std::marker::PhantomData;
 
 /// What a step reads and updates of shared rows.
 ///
-/// Invariant: `own` are the copies of a [`Racer`] of `shared`, which is borrowed for `'a`.
+/// Invariant: `own` are the copies that a [`Racer`](super::Racer) has of rows of `shared`, and is
+/// borrowed for `'a`.
 pub(crate) struct HogwildRows<'a, R: UpdateRule, T: Float> {
     pub(super) step: StepOf<R, T>,
     /// Of a rule that only adds.
     pub(super) factor: Option<T::Accumulator>,
-    pub(super) shared: &'a Shared<T>,
+    pub(super) shared: &'a SharedTable<T>,
     pub(super) own: *mut u8,
     pub(super) ahead: &'a mut AddressesAhead,
 }
@@ -68,7 +69,7 @@ impl<'a, R: UpdateRule, T: Float> HogwildRows<'a, R, T> {
         self,
         row_size: usize,
     ) -> (HogwildCursor<'a, R, T, PLAIN, COPIES>, &'a mut AddressesAhead) {
-        let Shared { first, layout: shared, hot, .. } = self.shared;
+        let SharedTable { first, layout: shared, hot, .. } = self.shared;
         let optional = StepOf::<R, T>::OPTIONAL_STATE;
         let layout = Layout::of::<R, T>(row_size, !PLAIN && (!optional || shared.n_numbers > 0));
         assert!(layout == *shared && PLAIN == self.is_plain() && COPIES == self.has_copies());
@@ -169,5 +170,76 @@ impl<R: UpdateRule, T: Float, const PLAIN: bool, const COPIES: bool>
             }
             store(at, T::narrow(weight));
         }
+    }
+}
+
+/// Shared rows whatever the rule's options are: the kinds of a [`HogwildCursor`], of which each
+/// call chooses one. For samples whose reads are a list.
+pub(crate) enum AnyHogwildRows<'a, R: UpdateRule, T: Float> {
+    Plain(HogwildCursor<'a, R, T, true, false>),
+    PlainWithCopies(HogwildCursor<'a, R, T, true, true>),
+    General(HogwildCursor<'a, R, T, false, false>),
+    GeneralWithCopies(HogwildCursor<'a, R, T, false, true>),
+}
+
+/// Calls `$body` with the cursor.
+macro_rules! with_cursor {
+    ($rows:expr, |$cursor:ident| $body:expr) => {
+        match $rows {
+            AnyHogwildRows::Plain($cursor) => $body,
+            AnyHogwildRows::PlainWithCopies($cursor) => $body,
+            AnyHogwildRows::General($cursor) => $body,
+            AnyHogwildRows::GeneralWithCopies($cursor) => $body,
+        }
+    };
+}
+
+impl<'a, R: UpdateRule, T: Float> AnyHogwildRows<'a, R, T> {
+    pub(crate) fn of(rows: HogwildRows<'a, R, T>) -> Self {
+        let row_size = rows.row_size();
+        match (rows.is_plain(), rows.has_copies()) {
+            (true, false) => AnyHogwildRows::Plain(rows.cursor(row_size).0),
+            (true, true) => AnyHogwildRows::PlainWithCopies(rows.cursor(row_size).0),
+            (false, false) => AnyHogwildRows::General(rows.cursor(row_size).0),
+            (false, true) => AnyHogwildRows::GeneralWithCopies(rows.cursor(row_size).0),
+        }
+    }
+
+    /// Asks for the memory of a row ahead of its use. Any row will do.
+    #[inline]
+    pub(crate) fn prefetch(&self, row: usize) {
+        with_cursor!(self, |cursor| cursor.prefetch(cursor.place(row)));
+    }
+
+    /// Copies a row.
+    ///
+    /// # Safety
+    ///
+    /// There is such a row, with as many elements as `copy` has.
+    #[inline]
+    pub(crate) unsafe fn read(&self, row: usize, copy: &mut [T::Accumulator]) {
+        with_cursor!(self, |cursor| {
+            let place = cursor.place(row);
+            for (column, copy) in copy.iter_mut().enumerate() {
+                // SAFETY: promised by the caller.
+                *copy = unsafe { cursor.value(place, column) };
+            }
+        });
+    }
+
+    /// One update of a row.
+    ///
+    /// # Safety
+    ///
+    /// There is such a row, with as many elements as `gradient` has.
+    #[inline]
+    pub(crate) unsafe fn update(&self, row: usize, gradient: &[T::Accumulator]) {
+        with_cursor!(self, |cursor| {
+            let place = cursor.place(row);
+            for (column, gradient) in gradient.iter().enumerate() {
+                // SAFETY: promised by the caller.
+                unsafe { cursor.update(place, column, *gradient) };
+            }
+        });
     }
 }

@@ -1,4 +1,4 @@
-//! A table that threads share, and the numbers that their copies have come to.
+//! Tables that threads share, and the numbers that their copies have come to.
 
 use crate::model::Model;
 use crate::optimizer::hot_rows::HotRows;
@@ -9,6 +9,7 @@ use nnz_optim::{StateBlock, Step, UpdateRule};
 use num_traits::Zero;
 use sparse_core::element::Float;
 use sparse_core::storage::Storage;
+use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 /// Where the rows of a table lie.
@@ -83,35 +84,67 @@ impl Layout {
     }
 }
 
-/// What threads share: a table, which is theirs alone, and what their copies of rows and of dense
-/// parameters have come to.
+/// A table that threads share, which is theirs alone.
 ///
 /// Invariant: the rows of `table` lie from `first` on, as `layout` says; `hot` are rows of it.
-pub struct Shared<T: Float> {
+pub(super) struct SharedTable<T: Float> {
+    /// Its number.
+    pub(super) parameter: usize,
     pub(super) table: Table<T>,
     pub(super) first: *mut u8,
     pub(super) layout: Layout,
     pub(super) hot: HotRows,
-    pub(super) merged: Mutex<Merged<T>>,
 }
 
 // SAFETY: what `first` leads to is accessed by `load` and `store` alone while several threads have
 // this, and `table` not at all.
-unsafe impl<T: Float> Sync for Shared<T> {}
+unsafe impl<T: Float> Sync for SharedTable<T> {}
 // SAFETY: `first` leads into memory of `table`, which may be sent.
-unsafe impl<T: Float> Send for Shared<T> {}
+unsafe impl<T: Float> Send for SharedTable<T> {}
+
+/// What threads share: tables, and what their copies of rows and of dense parameters have come to.
+pub struct Shared<T: Float> {
+    pub(super) tables: Vec<SharedTable<T>>,
+    pub(super) merged: Mutex<Merged<T>>,
+}
+
+impl<T: Float> fmt::Debug for Shared<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parameters = self.tables.iter().map(|table| table.parameter);
+        f.debug_struct("Shared").field("parameters", &parameters.collect::<Vec<_>>()).finish()
+    }
+}
 
 pub(super) struct Merged<T: Float> {
-    /// The numbers of the hot rows by slot; zeros where none is.
-    pub(super) hot: Vec<T::Accumulator>,
+    /// The numbers of the hot rows of each table by slot; zeros where none is.
+    pub(super) hot: Vec<Vec<T::Accumulator>>,
     /// The parameters with dense gradients.
     pub(super) dense: Vec<T>,
 }
 
+/// A parameter's number, its table, and the rows that threads keep copies of.
+pub type OwnTable<T> = (usize, Table<T>, HotRows);
+
+impl<T: Float> SharedTable<T> {
+    /// The table with what the threads made of it: of hot rows, what their copies have come to.
+    fn end(mut self, merged: &[T::Accumulator]) -> OwnTable<T> {
+        let n_numbers = self.layout.numbers_of_row();
+        let SharedTable { parameter, table, first, layout, hot } = &mut self;
+        for (slot, row) in hot.rows() {
+            for (number, value) in merged[slot * n_numbers..][..n_numbers].iter().enumerate() {
+                // SAFETY: the rows lie there, and no other thread has the table any more.
+                unsafe { layout.set::<T>(first.add(row * layout.stride), number, *value) };
+            }
+        }
+        let table = std::mem::replace(table, Table::zeros(0, 0));
+        (*parameter, table, std::mem::take(hot))
+    }
+}
+
 impl<T: Float> Shared<T> {
-    /// The table with what the threads made of it, and the hot rows for the next epoch; the model
-    /// gets what they made of its dense parameters.
-    pub fn end<M: Model<Element = T>>(self, model: &mut M) -> (Table<T>, HotRows) {
+    /// The tables with what the threads made of them, and the hot rows for the next epoch; the
+    /// model gets what they made of its dense parameters.
+    pub fn end<M: Model<Element = T>>(self, model: &mut M) -> Vec<OwnTable<T>> {
         let merged = self.merged.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut dense = merged.dense.iter();
         visit_dense(model, |value| {
@@ -119,14 +152,7 @@ impl<T: Float> Shared<T> {
                 *value = *merged;
             }
         });
-        let (layout, n_numbers) = (self.layout, self.layout.numbers_of_row());
-        for (slot, row) in self.hot.rows() {
-            for (number, value) in merged.hot[slot * n_numbers..][..n_numbers].iter().enumerate() {
-                // SAFETY: the rows lie there, and no other thread has the table any more.
-                unsafe { layout.set::<T>(self.first.add(row * layout.stride), number, *value) };
-            }
-        }
-        (self.table, self.hot)
+        self.tables.into_iter().zip(&merged.hot).map(|(table, hot)| table.end(hot)).collect()
     }
 }
 

@@ -25,7 +25,7 @@ fn train<R: UpdateRule>(rule: R, gradient: f64) -> (Vec<f64>, f64) {
     let mut threads: Vec<_> =
         (0..3).map(|_| (updater().unwrap(), Linear::<f64>::new(COLUMNS))).collect();
     let hot = HotRows::new(HOT.into_iter(), 16);
-    let shared = Arc::new(Shared::new(&threads[0].0, 0, table, &mut model, hot));
+    let shared = Arc::new(Shared::new(&threads[0].0, vec![(0, table, hot)], &mut model));
     std::thread::scope(|scope| {
         for (number, (updater, model)) in threads.iter_mut().enumerate() {
             let shared = &shared;
@@ -34,7 +34,7 @@ fn train<R: UpdateRule>(rule: R, gradient: f64) -> (Vec<f64>, f64) {
                 columns.sort_unstable();
                 let row: Vec<_> = columns.map(|column| (column, 1.0)).to_vec();
                 let x = Csr::from_rows(COLUMNS, vec![row; STEPS]).unwrap();
-                updater.set_racer(Some(Racer::new(0, shared, model)));
+                updater.set_racer(Some(Racer::new(shared, model)));
                 let mut unused = Table::zeros(COLUMNS, 1);
                 let mut first = 0;
                 while first < STEPS {
@@ -67,7 +67,8 @@ fn train<R: UpdateRule>(rule: R, gradient: f64) -> (Vec<f64>, f64) {
         }
     });
     drop(threads);
-    let (table, _) = Arc::into_inner(shared).unwrap().end(&mut model);
+    let tables = Arc::into_inner(shared).unwrap().end(&mut model);
+    let (_, table, _) = &tables[0];
     (table.values().to_vec(), model.b.values()[0])
 }
 
