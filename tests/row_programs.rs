@@ -265,7 +265,7 @@ macro_rules! agree {
         let (mut a, mut b) = ($fused::new($dims, Seed(7)).unwrap(), $unfused::new($dims, Seed(7)).unwrap());
         let mut of_a = Updater::for_model(rule.clone(), &a).unwrap();
         let mut of_b = Updater::for_model(rule.clone(), &b).unwrap();
-        for range in [2..5, 0..ROWS, 0..0, 5..6] {
+        for range in [2..5, 0..ROWS, 5..6] {
             $(let $name = $name.view().rows(range.clone()).unwrap();)*
             let found = a.loss_and_grads(&$batch { $($name,)* }).unwrap();
             let expected = b.loss_and_grads(&$unfused_batch { $($name,)* }).unwrap();

@@ -4,7 +4,6 @@ use super::{Logistic, Softmax};
 use nnz::core::update_rules::UpdateRule;
 use nnz::data::synthetic;
 use nnz::prelude::*;
-use nnz::training::EvaluatedOn;
 
 graph! {
     /// Two tables.
@@ -57,11 +56,12 @@ graph! {
 }
 
 graph! {
-    /// Nothing that is read by rows.
-    pub model AllDense {
+    /// A step of kernels.
+    pub model Unfused {
+        fuse = off;
         input x: csr[n, d];
         label y: dense[n, 1];
-        param w: dense[d, 1] = Zeros;
+        param w: row_sparse[d, 1] = Zeros;
         loss logistic(dot(x, w), y);
     }
 }
@@ -149,7 +149,7 @@ fn the_loss_falls_as_on_one_thread() {
 fn tables_of_each_kind_of_read_are_shared() {
     fn of<M, R>(new: impl Fn() -> M, rule: R, data: &Dataset)
     where
-        M: Model<Element = f32> + EvaluatedOn<f32> + Send,
+        M: Model<Element = f32> + Send,
         R: UpdateRule,
     {
         let trained = |hogwild: Option<Hogwild>| {
@@ -231,11 +231,11 @@ fn what_threads_cannot_share_is_refused() {
     assert!(refusal(trainer(Sgd::default()).clip_norm(1.0), two).starts_with("`clip_norm`"));
     assert!(refusal(trainer(Sgd::default()), Hogwild::threads(0)).contains("at least 1"));
 
-    let mut dense = AllDense::new(dims! { d: N_FEATURES }, Seed(1)).unwrap();
-    let error = trainer(Sgd::default()).fit_hogwild(&mut dense, &data, two).unwrap_err();
+    let mut unfused = Unfused::new(dims! { d: N_FEATURES }, Seed(1)).unwrap();
+    let error = trainer(Sgd::default()).fit_hogwild(&mut unfused, &data, two).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`AllDense` is not for `fit_hogwild`: a step of one row is not one loop; use `fit_on_threads`"
+        "`Unfused` is not for `fit_hogwild`: a step of one row is not one loop; use `fit_on_threads`"
     );
 }
 
