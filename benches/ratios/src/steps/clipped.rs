@@ -13,15 +13,15 @@ const BATCH: usize = 1024;
 
 pub fn workloads(data: &Data) -> Vec<Named<'_>> {
     vec![
-        Named::new("machine k = 16 adagrad, clipped, batch 1024".into(), move || {
+        Named::new("machine k = 16 adagrad, clipped, batch 1024", move || {
             let log = data.log(20)?;
             workload(log, &Machine::new(dims! { d: log.n_features() }, Seed(0))?)
         }),
-        Named::new("wide & deep 16-32 adagrad, clipped, batch 1024".into(), move || {
+        Named::new("wide & deep 16-32 adagrad, clipped, batch 1024", move || {
             let log = data.log(20)?;
             workload(log, &WideDeep::new(dims! { d: log.n_features() }, Seed(0))?)
         }),
-        Named::new("ratings k = 16 adagrad, clipped, batch 1024".into(), move || {
+        Named::new("ratings k = 16 adagrad, clipped, batch 1024", move || {
             let ratings: &'static Dataset =
                 Box::leak(Box::new(factors::dataset(&factors::ratings())?));
             workload(ratings, &Factors::new(dims! { users: USERS, items: ITEMS }, Seed(0))?)
@@ -39,7 +39,7 @@ where
         let parameters = emitted.model.parameters();
         fingerprint(parameters.iter().flat_map(|parameter| parameter.values().iter().copied()))
     };
-    Ok(Workload::per_second("M samples/s", data.n_samples() as f64 / 1e6)
+    Ok(Workload::per_second("M samples/s", data.n_rows() as f64 / 1e6)
         .tolerance(2e-3)
         .contestant("clipped", emitted()?.clipped(1e9), move |it| it.run(data), result)
         .contestant("fused", emitted()?, move |it| it.run(data), result))
