@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod coming_from;
 mod features;
 mod foreign_names;
 mod gpu;
@@ -134,32 +135,4 @@ fn the_rust_version_of_the_readme_is_the_declared_one() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let declared = format!("Minimum supported Rust version: {}.", env!("CARGO_PKG_RUST_VERSION"));
     assert!(readme.contains(&declared), "the README does not say `{declared}`");
-}
-
-/// Links to files of the repository lead to files. Those of rustdoc, which name items, are for
-/// rustdoc to check.
-#[test]
-fn links_between_files_lead_somewhere() {
-    let mut folders = vec![root(), root().join("docs"), root().join("benches")];
-    let mut checked = 0;
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() && folder != root() && !path.ends_with("target") {
-                folders.push(path);
-                continue;
-            }
-            if path.extension().is_none_or(|ending| ending != "md") {
-                continue;
-            }
-            let text = fs::read_to_string(&path).unwrap();
-            for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-                let file = link.split('#').next().unwrap();
-                let is_file = file.contains(['.', '/']) && !file.contains(':');
-                assert!(!is_file || folder.join(file).exists(), "{}: `{link}`", path.display());
-                checked += usize::from(is_file);
-            }
-        }
-    }
-    assert!(checked > 100, "{checked}");
 }
