@@ -32,7 +32,7 @@ const OF_MXNET: &str = "
 ";
 
 /// The pages, with their names.
-fn pages() -> Vec<(PathBuf, String)> {
+pub(super) fn pages() -> Vec<(PathBuf, String)> {
     let mut pages: Vec<(PathBuf, String)> = fs::read_dir(root().join("docs/coming_from"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -43,7 +43,7 @@ fn pages() -> Vec<(PathBuf, String)> {
 }
 
 /// The cells of a row of a table in Markdown, or nothing.
-fn cells(line: &str) -> Option<Vec<&str>> {
+pub(super) fn cells(line: &str) -> Option<Vec<&str>> {
     Some(line.trim().strip_prefix('|')?.strip_suffix('|')?.split('|').map(str::trim).collect())
 }
 
