@@ -49,3 +49,26 @@ np.set_printoptions(precision=17, threshold=10**6)
         assert!((found - expected).abs() < 1e-6, "{found} {expected}");
     }
 }
+
+/// The file's header has the note as text, and no checksum of it.
+#[test]
+fn a_noted_range_without_numbers_is_refused() {
+    let files = Files::new("noted-range");
+    let data = files.write("rows.svm", "1 1:1\n5 2:1\n");
+    let model = files.path("model");
+    let train = ["--model", "linear", "--data", &data, "--save", &model];
+    command_line::run("train", &[&train[..], &["--clip-predictions", "1,5"]].concat());
+    let bytes = files.bytes("model");
+    let note = b"clip_predictions";
+    let at = bytes.windows(note.len()).position(|part| part == note).unwrap();
+    let at = at + bytes[at..].windows(3).position(|part| part == b"1,5").unwrap();
+    let predict = ["--model", &model[..], "--data", &data];
+    command_line::run("predict", &predict);
+    for wrong in [b"5,1", b"n,1", b"1,n", b"1.5", b"a,b"] {
+        let mut changed = bytes.clone();
+        changed[at..at + 3].copy_from_slice(wrong);
+        std::fs::write(&model, changed).unwrap();
+        let errors = command_line::refused("predict", &predict);
+        assert!(errors.contains("the note `clip_predictions` of the model is"), "{errors}");
+    }
+}
