@@ -179,7 +179,7 @@ fn runs_that_cannot_go_on_are_refused() {
         (with(&data, &[]), &into_nothing, "--checkpoint: there is no folder"),
         (with(&data, &[]), &over_data, "would be lost: write to another file"),
         (with(&data, &["--checkpoint-every", "0"]), &begin, "0 is not in 1.."),
-        (with(&data, &["--patience", "2"]), &[], "--test <TEST>"),
+        (with(&data, &["--patience", "2"]), &[], "--test <FILE>"),
         (
             with(&data, &["--patience", "2", "--watch", "rmse"]),
             &["--test", &data],
