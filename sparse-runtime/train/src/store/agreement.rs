@@ -21,7 +21,8 @@ type Settings = Vec<(String, String)>;
 ///         scope.spawn(move || {
 ///             let settings = [("learning_rate".to_owned(), rate.to_owned())];
 ///             let error = agree(&mut end, &settings).unwrap_err().to_string();
-///             assert!(error.starts_with("worker 1 has `learning_rate` = 0.15, worker 0 has 0.05"));
+///             let expected = "worker 1 has `learning_rate` = 0.15, worker 0 has 0.05";
+///             assert!(error.starts_with(expected));
 ///         });
 ///     }
 /// });

@@ -194,9 +194,9 @@ impl Communicator for Spy {
     }
 }
 
-/// The tests above change each setting on which workers agree. No test has another version of the
-/// library, another model of the same graph, or `l1` beside momentum; a run that starts elsewhere is
-/// below.
+/// The tests above change each setting on which workers agree, except for the version of the
+/// library, the name of a model of the same graph, and `l1`, which is not for momentum. A run that
+/// starts elsewhere is below.
 #[test]
 fn no_setting_is_left_out_of_these_tests() {
     let mut spy = Spy::default();
