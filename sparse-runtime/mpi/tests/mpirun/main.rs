@@ -25,8 +25,9 @@ fn main() -> ExitCode {
     {
         return worker::main(rest);
     }
+    let parts = Vec::from_iter(words.iter().filter(|word| !word.starts_with('-')));
     let is_asked =
-        |name: &str| words.iter().all(|word| word.starts_with('-') || name.contains(&word[..]));
+        |name: &str| parts.is_empty() || parts.iter().any(|part| name.contains(part.as_str()));
     let Some(launcher) = job::launcher() else {
         let is_required = std::env::var_os("NNZ_REQUIRE_MPI").is_some();
         println!("{}: there is no `mpirun`", if is_required { "FAILED" } else { "SKIPPED" });
