@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Names of MXNet that its sparse tutorials, `Module`, `SVRGModule` and the two `fit` use: functions,
-/// classes, arguments, attributes and variables of the environment.
+/// Names of MXNet that its sparse tutorials, `Module`, `SVRGModule` and the two `fit` use:
+/// functions, classes, arguments, attributes and variables of the environment.
 const OF_MXNET: &str = "
     sym.Variable sym.var symbol.Variable stype shape init dtype Group sym.sparse elemwise_add
     broadcast_add negative log sparse.dot nd.dot transpose_a LinearRegressionOutput SoftmaxOutput
