@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Names of MXNet that its sparse tutorials, `Module`, `SVRGModule` and the two `fit` use: functions,
-/// classes, arguments, attributes and variables of the environment.
+/// Names of MXNet that its sparse tutorials, `Module`, `SVRGModule` and the two `fit` use:
+/// functions, classes, arguments, attributes and variables of the environment.
 const OF_MXNET: &str = "
     sym.Variable sym.var symbol.Variable stype shape init dtype Group sym.sparse elemwise_add
     broadcast_add negative log sparse.dot nd.dot transpose_a LinearRegressionOutput SoftmaxOutput
@@ -28,7 +28,9 @@ const OF_MXNET: &str = "
     monitor tic toc_print
     train_data eval_data eval_metric validation_metric epoch_end_callback batch_end_callback
     eval_end_callback eval_batch_end_callback begin_epoch num_epoch Speedometer lr_scheduler
-    SVRGModule update_freq update_full_grads push pull
+    SVRGModule update_freq update_full_grads push pull row_sparse_pull set_optimizer
+    BatchEndParam EvalMetric create_state optimizer.update ones_like MXNetError num_parts
+    round_batch
 ";
 
 /// The pages, with their names.
