@@ -173,6 +173,16 @@ fn a_field_aware_machine_learns_what_no_linear_model_can() {
     assert!(accuracy("logistic", &["--lr", "0.3"]) < 0.8);
     assert!(accuracy("ffm", &["--lr", "0.3", "--optimizer", "adagrad"]) > 0.99);
 
+    // Decay is that of the rows of a step, which costs no pass over the table.
+    let decayed = |more: &[&str]| {
+        let train = ["--model", "ffm", "--data", &data, "--save", &model, "--epochs", "1"];
+        command_line::run("train", &[&train[..], &["--l2", "0.01"], more].concat());
+        files.bytes("model")
+    };
+    let touched = decayed(&["--lazy-update", "touched"]);
+    assert!(decayed(&[]) == touched);
+    assert!(decayed(&["--lazy-update", "exact"]) != touched);
+
     let one_more = files.write("later.ffm", "1 0:0:1 3:2:1\n");
     let errors = refused("predict", &["--model", &model, "--data", &one_more]);
     assert!(errors.contains("has the field 3, but the model has the fields 0 to 2"), "{errors}");

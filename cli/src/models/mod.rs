@@ -209,6 +209,11 @@ models! {
         WeightedLinear = linear::WeightedLinear of Linear;
         WeightedLogistic = logistic::WeightedLogisticRegression of Logistic;
         WeightedSoftmax = softmax::WeightedSoftmaxRegression of Softmax;
+        WeightedHinge = hinge::WeightedLinearSvm of Hinge;
+        WeightedSquaredHinge = squared_hinge::WeightedSquaredHingeSvm of SquaredHinge;
+        WeightedHuber = huber::WeightedHuberRegression of Huber;
+        WeightedQuantile = quantile::WeightedQuantileRegression of Quantile;
+        WeightedPoisson = poisson::WeightedPoissonRegression of Poisson;
         WeightedMachine =
             factorization_machine::WeightedFactorizationMachine of FactorizationMachine;
         WideDeepTwoLayers = wide_deep::WideDeepTwoLayers of WideDeep;
