@@ -25,6 +25,10 @@ const MAX_MESSAGE: usize = 1 << 26;
 /// The bytes of the longest farewell: libraries send it at once, whatever the receiver does.
 const LONGEST_FAREWELL: usize = 1024;
 
+/// The time between the farewell of a worker and the end of its job, in which all print their
+/// errors.
+const TIME_TO_PRINT: Duration = Duration::from_millis(200);
+
 /// The longest time that a worker tries to send farewells.
 const FAREWELL_TIME: Duration = Duration::from_millis(200);
 
@@ -288,13 +292,14 @@ impl Drop for Group {
                 self.code = PANICKED;
                 self.tell("it has panicked");
             }
-            // What the program returns is printed after this, and ends the job: this process has
-            // not ended MPI.
+            // What the program returns is printed after this. Its exit ends the job.
             State::Open => {
                 self.tell("it has ended without `Outcome::Done`: its own output says why");
                 return;
             }
         }
+        // A launcher may end the processes before it has passed on what they print.
+        thread::sleep(TIME_TO_PRINT);
         library::abort(if panics { PANICKED } else { self.code });
     }
 }
