@@ -25,10 +25,6 @@ const MAX_MESSAGE: usize = 1 << 26;
 /// The bytes of the longest farewell: libraries send it at once, whatever the receiver does.
 const LONGEST_FAREWELL: usize = 1024;
 
-/// The time between the farewell of a worker and the end of its job, in which all print their
-/// errors.
-const TIME_TO_PRINT: Duration = Duration::from_millis(200);
-
 /// The longest time that a worker tries to send farewells.
 const FAREWELL_TIME: Duration = Duration::from_millis(200);
 
@@ -298,8 +294,6 @@ impl Drop for Group {
                 return;
             }
         }
-        // A launcher may end the processes before it has passed on what they print.
-        thread::sleep(TIME_TO_PRINT);
         library::abort(if panics { PANICKED } else { self.code });
     }
 }

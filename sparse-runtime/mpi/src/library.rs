@@ -4,6 +4,8 @@ use mpi_sys as ffi;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 /// An error of MPI: its function and its text.
 pub(crate) type Problem = String;
@@ -84,8 +86,13 @@ pub(crate) fn finish() -> Result<(), Problem> {
     check(unsafe { ffi::MPI_Finalize() }, "MPI_Finalize")
 }
 
+/// The time before the end of a job in which its processes print their errors, and the launcher
+/// passes them on: it may drop what it has not.
+const TIME_TO_PRINT: Duration = Duration::from_millis(300);
+
 /// Ends all processes of the job with this exit code.
 pub(crate) fn abort(code: c_int) -> ! {
+    thread::sleep(TIME_TO_PRINT);
     IS_OPEN.store(false, Ordering::Release);
     // SAFETY: MPI has begun. The libraries do not come back from it.
     unsafe {
