@@ -288,8 +288,7 @@ impl Drop for Group {
                 self.code = PANICKED;
                 self.tell("it has panicked");
             }
-            // What the program returns is printed after this, and ends the job: this process has
-            // not ended MPI.
+            // What the program returns is printed after this. Its exit ends the job.
             State::Open => {
                 self.tell("it has ended without `Outcome::Done`: its own output says why");
                 return;

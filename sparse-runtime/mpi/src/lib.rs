@@ -38,12 +38,12 @@
 //! |---|---|---|
 //! | returns from training with an error | end with [`PeerFailed`](nnz::store::CommunicatorError::PeerFailed) | 1 |
 //! | panics | end with `PeerFailed` | 101 |
-//! | drops its group without [`Outcome::Done`](nnz::store::Outcome::Done) | end with `PeerFailed` | 1 |
+//! | drops its group, or exits, without [`Outcome::Done`](nnz::store::Outcome::Done) | end with `PeerFailed` | 1 |
 //! | is killed | are killed by the launcher | the launcher's |
 //! | gives no sign until the [deadline](Group::deadlines) | end with [`Deadline`](nnz::store::CommunicatorError::Deadline) | 75: try again |
 //!
 //! **Invariant:** no call of MPI blocks, except for its beginning and its end, and only the thread
-//! that began MPI calls it: a [`Group`] stays on its thread.
+//! that began MPI calls it, but for the end of the job by `exit`: a [`Group`] stays on its thread.
 
 mod group;
 mod launch;

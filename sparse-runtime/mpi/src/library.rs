@@ -3,6 +3,9 @@
 use mpi_sys as ffi;
 use std::ffi::{c_int, c_void};
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 /// An error of MPI: its function and its text.
 pub(crate) type Problem = String;
@@ -57,21 +60,45 @@ pub(crate) fn begin() -> Result<(ffi::MPI_Comm, usize, usize), Problem> {
         check(ffi::MPI_Comm_size(comm, &mut size), "MPI_Comm_size")?;
         comm
     };
+    if size > 1 {
+        IS_OPEN.store(true, Ordering::Release);
+        // SAFETY: the function may be called at any time. Where it cannot be registered, the
+        // launcher notices an exit by itself.
+        unsafe { libc::atexit(at_exit) };
+    }
     Ok((comm, usize::try_from(rank).unwrap_or(0), usize::try_from(size).unwrap_or(0)))
+}
+
+/// Whether MPI has begun in a job of several processes, and has not ended.
+static IS_OPEN: AtomicBool = AtomicBool::new(false);
+
+/// Ends the job where this process exits before it has ended MPI: not all launchers report that.
+extern "C" fn at_exit() {
+    if IS_OPEN.load(Ordering::Acquire) {
+        abort(1);
+    }
 }
 
 /// Ends MPI. All processes of the job do so, and wait for each other.
 pub(crate) fn finish() -> Result<(), Problem> {
+    IS_OPEN.store(false, Ordering::Release);
     // SAFETY: MPI has begun, on this thread.
     check(unsafe { ffi::MPI_Finalize() }, "MPI_Finalize")
 }
 
+/// The time before the end of a job in which its processes print their errors, and the launcher
+/// passes them on: it may drop what it has not.
+const TIME_TO_PRINT: Duration = Duration::from_millis(300);
+
 /// Ends all processes of the job with this exit code.
 pub(crate) fn abort(code: c_int) -> ! {
-    // SAFETY: MPI has begun.
-    unsafe { ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, code) };
-    // It does not come back, in the libraries that there are.
-    std::process::exit(code)
+    thread::sleep(TIME_TO_PRINT);
+    IS_OPEN.store(false, Ordering::Release);
+    // SAFETY: MPI has begun. The libraries do not come back from it.
+    unsafe {
+        ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, code);
+        libc::_exit(code)
+    }
 }
 
 /// The first line of the text by which the library names itself.

@@ -30,6 +30,13 @@ pub(crate) struct Ended {
     pub(crate) time: Duration,
 }
 
+impl Ended {
+    /// Whether worker 0 has printed the bits of a model. Launchers may print besides.
+    pub(crate) fn has_trained(&self) -> bool {
+        worker::CASES.iter().any(|case| self.output.contains(case))
+    }
+}
+
 /// A job of some workers, under the launcher.
 pub(crate) fn job(n_workers: usize, words: &str) -> Command {
     let mut command = Command::new(mpirun());
