@@ -107,8 +107,9 @@ impl FitReport {
 /// ```
 /// use nnz::training::FitReport;
 /// let report = FitReport::from_json(
-///     r#"{"epochs": [{"epoch": 0, "epochs": 1, "loss": 0.25, "metrics": {"mse": 0.5}, "evaluation": null,
-///         "learning_rate": 0.1, "n_rows": 1000000, "seconds": 0.5}], "stopped": false}"#,
+///     r#"{"epochs": [{"epoch": 0, "epochs": 1, "loss": 0.25, "metrics": {"mse": 0.5},
+///         "evaluation": null, "learning_rate": 0.1, "n_rows": 1000000, "seconds": 0.5}],
+///         "stopped": false}"#,
 /// )?;
 /// assert_eq!(report.to_string(), "epoch 1/1  loss 0.2500  mse 0.5000  2.00 M samples/s");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
