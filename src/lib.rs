@@ -2,6 +2,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod blocks;
+pub mod coming_from;
 pub mod tutorial;
 
 /// The compiler's middle, and the update rules of the library.

@@ -56,3 +56,21 @@ fn shells_and_man_get_the_whole_command_line() {
     assert!(page.contains("learning\\-rate"), "{page}");
     assert!(refused("man", &["trian"]).contains("no subcommand"));
 }
+
+/// Modules of the program have no tests in them, which would not run: a second build of every model
+/// by every rule takes longer than all others.
+#[test]
+fn every_test_of_the_program_runs_it() {
+    fn check(folder: &std::path::Path) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                check(&path);
+            } else {
+                let text = std::fs::read_to_string(&path).unwrap();
+                assert!(!text.contains("cfg(test)"), "{}: move it to cli/tests", path.display());
+            }
+        }
+    }
+    check(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+}

@@ -15,6 +15,7 @@ mod flags;
 mod folder;
 mod going_on;
 mod kept_runs;
+mod many_files;
 // Of an example, `main` and `fit` are not called.
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/factorization_machine.rs"]
@@ -35,13 +36,12 @@ mod programs;
 mod reading;
 mod real_data;
 mod robust_models;
+mod sized_models;
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/softmax_regression.rs"]
 mod softmax_regression;
 mod tables;
 mod training_table;
 mod transcripts;
+mod unknown_ids;
 mod vowpal_wabbit;
-#[allow(dead_code, unreachable_pub)]
-#[path = "../../examples/wide_deep.rs"]
-mod wide_deep;

@@ -1,6 +1,9 @@
 //! The four lines of NumPy in docs/model_file.md score as the program does.
 
 use crate::command_line::{self, Files};
+use crate::poisson_regression::PoissonRegression;
+use nnz::prelude::*;
+use nnz::training::checkpoint::Attachments;
 use std::process::Command;
 
 /// The lines of the page.
@@ -47,5 +50,27 @@ np.set_printoptions(precision=17, threshold=10**6)
     assert_eq!(found.len(), expected.len());
     for (found, expected) in found.iter().zip(&expected) {
         assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+    }
+}
+
+/// The graph of an example is that of the program.
+#[test]
+fn a_noted_range_without_numbers_is_refused() {
+    let files = Files::new("noted-range");
+    let data = files.write("rows.svm", "1 1:1\n5 2:1\n");
+    let saved = files.path("model");
+    let model = PoissonRegression::new(dims! { d: 2 }, Seed(0)).unwrap();
+    let predict = ["--model", &saved[..], "--data", &data];
+    let save = |range: &str| {
+        let notes = [("format", "libsvm"), ("index_base", "one"), ("clip_predictions", range)];
+        let attachments = Attachments { notes: &notes, ids: &[] };
+        checkpoint::save_with(&model, &saved, attachments).unwrap();
+    };
+    save("2,5");
+    assert_eq!(command_line::run("predict", &predict), "2\n2\n");
+    for range in ["5,1", "nan,1", "1,nan", "1", "a,b", ""] {
+        save(range);
+        let errors = command_line::refused("predict", &predict);
+        assert!(errors.contains("the note `clip_predictions` of the model is"), "{errors}");
     }
 }

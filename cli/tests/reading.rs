@@ -44,7 +44,7 @@ fn d10_features_that_the_model_does_not_have_are_told_or_left_out() {
     let csv = files.write("a.csv", "1,a\n");
     let train = ["--model", "logistic", "--data", &csv, "--schema", "y:label,c:categorical"];
     let errors = refused("train", &[&train[..], &["--unknown", "ignore"]].concat());
-    assert!(errors.contains("--unknown is for libsvm and libffm"), "{errors}");
+    assert!(errors.contains("--unknown is for libsvm, libffm, matrices"), "{errors}");
 }
 
 #[test]

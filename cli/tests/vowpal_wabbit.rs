@@ -105,6 +105,36 @@ fn a_weight_counts_as_so_many_samples() {
     let balanced = bias("skew.svm", "1 1:0\n1 1:0\n0 1:0\n", &["--class-weight", "balanced"]);
     assert!(balanced.abs() < 1e-3, "{balanced}");
 
+    // Of every model of one column: the model of rows with weights is that of repeated rows.
+    for model in ["linear", "huber", "quantile", "poisson", "logistic", "hinge", "squared-hinge"] {
+        let weights = |name: &str, text: &str, more: &[&str]| {
+            let (data, saved) = (files.write(name, text), files.path("model"));
+            let train = ["--model", model, "--data", &data, "--save", &saved, "--label", "y"];
+            let steps = ["--batch-size", "9", "--epochs", "20", "--lr", "0.1", "--no-scaling"];
+            command_line::run("train", &[&train[..], &steps, more].concat());
+            let csv = command_line::run("inspect", &[&saved, "--csv"]);
+            let weight = |line: &str| {
+                let (place, weight) = line.rsplit_once(',').unwrap();
+                (place.to_owned(), weight.parse::<f64>().unwrap())
+            };
+            csv.lines().skip(1).map(weight).collect::<Vec<_>>()
+        };
+        let text = "y,w,n\n1,3,0.5\n0,1,1\n1,2,-1\n";
+        let weighted = weights("weighted.csv", text, &["--weight", "w"]);
+        let text = "y,n\n1,0.5\n1,0.5\n1,0.5\n0,1\n1,-1\n1,-1\n";
+        let repeated = weights("repeated.csv", text, &[]);
+        // The mean is over three rows, and over six: weights of 1/2 make them equal.
+        let halves = "y,w,n\n1,1.5,0.5\n0,0.5,1\n1,1,-1\n";
+        let halves = weights("halves.csv", halves, &["--weight", "w"]);
+        assert_eq!(halves.len(), repeated.len(), "{model}");
+        for ((place, found), (other, expected)) in halves.iter().zip(&repeated) {
+            let is_close = place == other && (found - expected).abs() < 1e-4;
+            let is_loss_number = place.starts_with("delta") || place.starts_with("quantile");
+            assert!(is_close || is_loss_number, "{model} {place}: {found} {expected}");
+        }
+        assert_ne!(weighted, halves, "{model}");
+    }
+
     // Losses and metrics of such a model weigh samples too.
     let (data, model) = (files.path("rows.csv"), files.path("model"));
     bias("rows.csv", "y,w,n\n1,3,\n0,1,\n", &csv);
@@ -115,7 +145,8 @@ fn a_weight_counts_as_so_many_samples() {
 
     let data = files.write("rows.svm", svm);
     for (more, message) in [
-        (&["--model", "poisson", "--class-weight", "balanced"][..], "weights of samples are for"),
+        (&["--model", "wide-deep", "--class-weight", "balanced"][..], "weights of samples are for"),
+        (&["--model", "poisson", "--class-weight", "balanced"], "--class-weight is for models of"),
         (&["--model", "linear", "--class-weight", "balanced"], "--class-weight is for models of"),
         (&["--model", "logistic", "--class-weight", "7=2"], "no class has the label 7: they are"),
         (&["--model", "logistic", "--class-weight", "x"], "it is `balanced`, or labels with"),

@@ -6,7 +6,7 @@
 
 mod ranking;
 
-use crate::input::{Reading, tell_skipped};
+use crate::input::{DataFiles, Reading, tell_skipped, unknown_ids};
 use crate::models::output_change::{Clipped, Margin};
 use crate::models::saved::SavedModel;
 use crate::models::{ModelVisitor, Task};
@@ -47,9 +47,10 @@ struct Arguments {
     /// The model's file.
     #[arg(long)]
     model: PathBuf,
-    /// The data, with labels.
-    #[arg(long)]
-    data: PathBuf,
+    /// The data, with labels: files that are read as one, folders of files, or - for the standard
+    /// input.
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    data: Vec<PathBuf>,
     #[command(flatten)]
     reading: Reading,
     #[command(flatten)]
@@ -89,10 +90,12 @@ pub(crate) fn program() -> Program {
 
 fn run(arguments: &Arguments) -> Result<(), Failure> {
     let saved = SavedModel::open(&arguments.model)?;
-    let reading = saved.reading(&arguments.reading, &arguments.data)?;
+    let files = DataFiles::of(&arguments.data)?;
+    let reading = saved.reading(&arguments.reading, &files)?;
     let known = saved.known_of_labelled();
-    let data = report::reading(&arguments.data, || saved.open_labelled(&reading, &arguments.data))?;
-    note(summary(&reading, &arguments.data, &data, Some(&known), None));
+    let data = report::reading(&files, || saved.open_labelled(&reading, &files))?;
+    note(summary(&reading, &files, &data, Some(&known), None));
+    unknown_ids::of_data(&data, &reading, &known).tell();
     let (measuring, rows) = (arguments.measuring, arguments.batch_size);
     let evaluate = Evaluate { saved: &saved, data: &data, measuring, rows };
     let mut evaluation = saved.kind.with(evaluate)?;
@@ -120,7 +123,7 @@ impl ModelVisitor for Evaluate<'_> {
         make: fn(Dims, Seed) -> Result<M>,
     ) -> Result<Evaluation> {
         let Evaluate { saved, data, measuring, rows } = self;
-        let mut model = saved.load(make)?;
+        let mut model = saved.load_to_score(make)?;
         let task = saved.kind.task();
         let metrics = metrics(task, saved.clip, measuring.threshold);
         let mut accumulators: Vec<Box<dyn Accumulator>> =

@@ -1,7 +1,7 @@
 //! Precision, recall and NDCG of the items that a model of ratings recommends.
 
 use crate::Failure;
-use crate::input::Reading;
+use crate::input::{DataFiles, Reading};
 use crate::models::ModelVisitor;
 use crate::models::saved::SavedModel;
 use clap::Args;
@@ -40,15 +40,19 @@ pub(super) fn rank(
     data: &AnyDataset,
 ) -> Result<Option<RankedLists>, Failure> {
     let Some(k) = ranking.top_k else { return Ok(None) };
-    let Some((_, items)) = &saved.known.ids else {
+    let Some((users, items)) = &saved.known.ids else {
         return Err("--top-k is for models of ratings, matrix-factorization: leave it out".into());
     };
-    let relevant = items_of_users(data, ranking.relevant)?;
+    let (n_users, n_items) = (u32::try_from(users.len())?, u32::try_from(items.len())?);
+    let known = |of_users: ItemsOfUsers| only_known(of_users, n_users, n_items);
+    let relevant = known(items_of_users(data, ranking.relevant)?);
     let seen = match &ranking.seen {
-        Some(path) => items_of_users(&reading.open(path, &saved.known, false)?, None)?,
+        Some(path) => {
+            let files = DataFiles::of(std::slice::from_ref(path))?;
+            known(items_of_users(&reading.open(&files, &saved.known, false)?, None)?)
+        }
         None => ItemsOfUsers::new(),
     };
-    let n_items = u32::try_from(items.len())?;
     let visitor = Rank { saved, k, n_items, relevant: &relevant, seen: &seen };
     Ok(Some(saved.kind.with(visitor)?))
 }
@@ -78,6 +82,14 @@ fn items_of_users(data: &AnyDataset, from: Option<f32>) -> Result<ItemsOfUsers, 
         }
     }
     Ok(of_users)
+}
+
+/// Without users and items that the model does not know: all of them have one number, and no item
+/// among them can be recommended.
+fn only_known(mut of_users: ItemsOfUsers, n_users: u32, n_items: u32) -> ItemsOfUsers {
+    of_users.retain(|user, _| *user < n_users);
+    of_users.values_mut().for_each(|items| items.retain(|item| *item < n_items));
+    of_users
 }
 
 struct Rank<'a> {

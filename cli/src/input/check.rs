@@ -1,18 +1,34 @@
 //! Flags that a format has no use for.
 
-use super::{Base, Format, Reading, Repeated, Unknown, Unsorted};
+use super::{Base, DataFiles, Format, Reading, Repeated, Unsorted};
 use std::path::Path;
 
 impl Reading {
+    /// Refuses files without fields for a model that reads them.
+    fn check_fields(&self, format: Format, files: &DataFiles) -> Result<(), String> {
+        if self.reads_fields && format != Format::Libffm {
+            return Err(format!(
+                "field-aware-machine reads the fields of libffm, `label field:index:value …`, but `{files}` is read as {}, {}: say --format libffm, or choose another --model",
+                format.name(),
+                self.reason(files.first())
+            ));
+        }
+        Ok(())
+    }
+
     /// Refuses what would be said in vain of a file of this format, and a number of features of one
     /// whose columns follow from the hash.
-    pub(crate) fn check(&self, path: &Path, n_features: Option<usize>) -> Result<(), String> {
+    pub(crate) fn check(&self, files: &DataFiles, n_features: Option<usize>) -> Result<(), String> {
+        let path = files.first();
         let format = self.format_of(path);
+        self.check_formats(files)?;
+        self.check_fields(format, files)?;
         let (hashed, words, csv) =
             (self.is_hashed(path), format == Format::Words, format == Format::Csv);
         let vw = format == Format::Vw;
         let libsvm = format == Format::Libsvm;
-        let indexed = matches!(format, Format::Libsvm | Format::Libffm);
+        let matrix = format.is_matrix();
+        let indexed = matches!(format, Format::Libsvm | Format::Libffm) || matrix;
         let (of_hashed, as_they_are) =
             ("formats that are hashed", "its ids are counted as they come");
         let sorts = "its entries may be in any order";
@@ -30,9 +46,9 @@ impl Reading {
             ("--repeated", self.repeated != Repeated::Refuse, libsvm, "libsvm", sorts),
             (
                 "--unknown",
-                self.unknown != Unknown::Refuse,
-                indexed,
-                "libsvm and libffm",
+                self.unknown.is_some(),
+                indexed || format == Format::Ratings,
+                "libsvm, libffm, matrices and ratings",
                 "its columns are those that the model has",
             ),
             (
@@ -43,6 +59,14 @@ impl Reading {
                 "its features have no columns",
             ),
             ("-q", !self.quadratic.is_empty(), vw, "vw", "it has no namespaces"),
+            (
+                "--labels",
+                self.labels.is_some(),
+                matrix,
+                "matrix-market and npz",
+                "its labels are in it",
+            ),
+            ("--stream", self.stream.is_some(), !matrix, "text", "a matrix is read as a whole"),
             ("--ngrams", self.ngrams.is_some(), words, "words", "it has no text"),
             ("--schema", self.schema.is_some(), csv, "csv", "it has columns of its own"),
             ("--label", self.label.is_some(), csv, "csv", "its labels are where its format says"),
@@ -65,19 +89,46 @@ impl Reading {
                 "--features",
                 n_features.is_some(),
                 indexed && self.hash_bits.is_none(),
-                "libsvm and libffm without --hash-bits",
+                "libsvm, libffm and matrices, without --hash-bits,",
                 if hashed { from_hash } else { "its ids are counted as they come" },
             ),
         ] {
             if is_given && !has_meaning {
                 return Err(format!(
-                    "{flag} is for {of}, but `{}` is read as {}, by {}: {why}; leave {flag} out, or say another --format",
-                    path.display(),
+                    "{flag} is for {of}, but `{files}` is read as {}, {}: {why}; leave {flag} out, or say another --format",
                     format.name(),
-                    if self.format.is_some() { "its --format" } else { "its ending" },
+                    self.reason(path),
                 ));
             }
         }
         Ok(())
+    }
+    /// Why a file is read as its format.
+    pub(crate) fn reason(&self, path: &Path) -> &'static str {
+        match self.format {
+            Some(_) if self.is_format_noted => "as the model's file says",
+            Some(_) => "by --format",
+            None => Format::reason(path),
+        }
+    }
+
+    /// Refuses files of several formats, unless --format says which it is.
+    pub(crate) fn check_formats(&self, files: &DataFiles) -> Result<(), String> {
+        if self.format.is_some() {
+            return Ok(());
+        }
+        let first = Format::of(files.first());
+        match files.paths().iter().find(|path| Format::of(path) != first) {
+            Some(other) => Err(format!(
+                "`{}` is {}, {}, but `{}` is {}, {}: say one --format of both, or name files of one",
+                files.first().display(),
+                first.name(),
+                Format::reason(files.first()),
+                other.display(),
+                Format::of(other).name(),
+                Format::reason(other),
+            )),
+            None => Ok(()),
+        }
     }
 }

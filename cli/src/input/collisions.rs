@@ -1,10 +1,9 @@
 //! Collisions of a hash: how many features share a column, by how many columns are in use.
 
-use super::{Known, Reading};
+use super::{DataFiles, Known, Reading};
 use crate::Failure;
 use nnz::data::AnyDataset;
 use nnz::prelude::*;
-use std::path::Path;
 use std::str::FromStr;
 
 /// How many bits of a hash are a column: a number of them, or as many as the data needs.
@@ -68,7 +67,7 @@ fn share(features: f64, columns: usize) -> f64 {
 impl Reading {
     /// Reads the data once for `--hash-bits auto`: the least number of bits with which at most 1 %
     /// of the features share a column.
-    pub(crate) fn find_hash_bits(&mut self, path: &Path) -> Result<(), Failure> {
+    pub(crate) fn find_hash_bits(&mut self, files: &DataFiles) -> Result<(), Failure> {
         /// The bits of the pass that counts features.
         const COUNTING: u32 = 28;
         const FEWEST: u32 = 10;
@@ -79,7 +78,7 @@ impl Reading {
         if self.stream.is_some() {
             return Err("--hash-bits auto: features are counted in memory, and --stream reads what does not fit: say the number of bits".into());
         }
-        if path.exists() && !path.is_file() {
+        if !files.can_be_read_again() {
             return Err("--hash-bits auto: what comes through a pipe is read once, and features are counted before: say the number of bits".into());
         }
         let counting = Reading {
@@ -88,7 +87,7 @@ impl Reading {
             cache: false,
             ..self.clone()
         };
-        let data = counting.open(path, &Known::default(), false)?;
+        let data = counting.open(files, &Known::default(), false)?;
         let AnyDataset::Memory(data) = &data else { return Ok(()) };
         let features = Occupancy::of(data).map_or(0.0, Occupancy::features);
         let is_enough = |bits: &u32| share(features, 1 << bits) <= MOST_SHARED;

@@ -23,6 +23,11 @@ pub(crate) enum Format {
     Vw,
     /// User, item and rating.
     Ratings,
+    /// A matrix of MatrixMarket, with --labels.
+    #[value(alias = "mtx")]
+    MatrixMarket,
+    /// A matrix of SciPy's `save_npz`, with --labels or an array `y` in it.
+    Npz,
 }
 
 impl Format {
@@ -31,22 +36,33 @@ impl Format {
         self.to_possible_value().map_or_else(String::new, |name| name.get_name().to_owned())
     }
 
-    /// By the ending of a name, that of compression left out.
+    /// By the ending of a name, that of compression left out, or by the first bytes.
     pub(crate) fn of(path: &Path) -> Self {
-        Self::of_ending(path).unwrap_or_else(|| Self::of_first_line(path))
-    }
-
-    /// LibSVM, or text of Vowpal Wabbit where the first line has a `|`.
-    fn of_first_line(path: &Path) -> Self {
-        if has_bar(path) { Format::Vw } else { Format::Libsvm }
+        Self::guess(path).0
     }
 
     /// Why it is taken for that format.
     pub(crate) fn reason(path: &Path) -> &'static str {
-        match Self::of_ending(path) {
-            Some(_) => "by its ending",
-            None if has_bar(path) => "by the `|` of its first line",
-            None => "since its ending is of no other format",
+        Self::guess(path).1
+    }
+
+    /// Whether it is a matrix of another program, and no text with a sample a line.
+    pub(crate) fn is_matrix(self) -> bool {
+        matches!(self, Format::MatrixMarket | Format::Npz)
+    }
+
+    /// The format of a file, and why.
+    fn guess(path: &Path) -> (Self, &'static str) {
+        if let Some(format) = Self::of_ending(path) {
+            return (format, "by its ending");
+        }
+        let beginning = beginning(path);
+        if beginning.to_ascii_lowercase().starts_with(b"%%matrixmarket") {
+            (Format::MatrixMarket, "by its first line")
+        } else if has_bar(&beginning) {
+            (Format::Vw, "by the `|` of its first line")
+        } else {
+            (Format::Libsvm, "since its ending is of no other format")
         }
     }
 
@@ -59,14 +75,15 @@ impl Format {
             Some("csv") => Some(Format::Csv),
             Some("txt") => Some(Format::Words),
             Some("vw") => Some(Format::Vw),
+            Some("mtx") => Some(Format::MatrixMarket),
+            Some("npz") => Some(Format::Npz),
             _ => None,
         }
     }
 }
 
-/// Whether the first line of a file has a `|` before any `:`, as of no other format. Of a pipe and
-/// of a compressed file nothing is read.
-fn has_bar(path: &Path) -> bool {
+/// The first bytes of a file; none of a pipe and of a compressed file.
+fn beginning(path: &Path) -> Vec<u8> {
     /// More than the labels and the tag of a line.
     const BEGINNING: u64 = 4096;
     let mut beginning = Vec::new();
@@ -74,8 +91,13 @@ fn has_bar(path: &Path) -> bool {
     let name = path.to_string_lossy();
     let is_compressed = name.ends_with(".gz") || name.ends_with(".zst");
     if is_compressed || !path.is_file() || read().is_err() {
-        return false;
+        return Vec::new();
     }
+    beginning
+}
+
+/// Whether the first line has a `|` before any `:`, as of no format but Vowpal Wabbit's text.
+fn has_bar(beginning: &[u8]) -> bool {
     let mut lines = beginning.split(|byte| *byte == b'\n');
     let first = lines.find(|line| !line.trim_ascii().is_empty()).unwrap_or_default();
     first.iter().find(|byte| matches!(byte, b'|' | b':')) == Some(&b'|')

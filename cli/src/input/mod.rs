@@ -3,11 +3,15 @@
 mod check;
 mod collisions;
 mod crosses;
+mod data_files;
+mod explained;
 mod format;
+mod matrix;
 mod names;
 mod open;
 mod schema;
 mod two_labels;
+pub(crate) mod unknown_ids;
 
 use crate::Failure;
 use crate::files::beside;
@@ -15,9 +19,11 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 pub(crate) use collisions::{HashBits, Occupancy};
 use crosses::initials;
+pub(crate) use data_files::{DASH, DataFiles};
+use explained::within_reach;
 pub(crate) use format::Format;
 use nnz::data::{
-    AnyDataset, Classes, Delimited, Hashing, IdMap, LibFfm, NumberScale, OnError, Problem, Ratings,
+    AnyDataset, Classes, Delimited, Hashing, IdMap, LibFfm, NumberScale, OnError, Ratings,
     ReadError, VowpalWabbit, Words,
 };
 use nnz::kernels::{MAX_THREADS, Parallel};
@@ -32,9 +38,16 @@ pub(crate) use two_labels::{TwoLabels, listed};
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Reading {
     /// What the files are; by their ending if not said: .ffm, .tsv (criteo), .csv, .txt (words),
-    /// .vw, else vw if the first line has a `|`, and libsvm.
+    /// .vw, .mtx (matrix-market), .npz, else vw if the first line has a `|`, and libsvm.
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
+    /// The format is that which the model's file says.
+    #[arg(skip)]
+    pub(crate) is_format_noted: bool,
+    /// matrix-market and npz: the labels of --data, an array of NumPy (.npy) or text with a number
+    /// a line; of npz the array `y` in it if not said.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) labels: Option<PathBuf>,
     /// csv: the columns in order, name:kind, or a file that has them so; kinds are label, weight,
     /// numeric, count, buckets, categorical, list (`a|b|c`) and ignore.
     #[arg(long)]
@@ -74,9 +87,12 @@ pub(crate) struct Reading {
     /// numbers.
     #[arg(long, value_enum, conflicts_with = "no_scaling")]
     pub(crate) scaling: Option<Scaling>,
-    /// csv: the words that are labels, where they are not numbers.
+    /// The words that are labels, where they are not numbers.
     #[arg(skip)]
     pub(crate) label_names: Vec<String>,
+    /// libffm: the model reads the fields of features.
+    #[arg(skip)]
+    pub(crate) reads_fields: bool,
     /// What numeric columns are scaled by.
     #[arg(skip)]
     pub(crate) scales: Vec<NumberScale>,
@@ -113,10 +129,12 @@ pub(crate) struct Reading {
     /// libffm does in any case.
     #[arg(long, value_enum, default_value = "refuse")]
     repeated: Repeated,
-    /// libsvm and libffm: features beyond those of the model, or beyond --features: refuse the row,
-    /// or leave them out of it.
-    #[arg(long, value_enum, default_value = "refuse")]
-    unknown: Unknown,
+    /// libsvm, libffm and matrices: features beyond those of the model, or beyond --features:
+    /// refuse the row, as if nothing is said, or leave them out of it. ratings: users and items
+    /// that the model does not know: refuse the line, or score it by what is known, as if nothing
+    /// is said.
+    #[arg(long, value_enum)]
+    pub(crate) unknown: Option<Unknown>,
     /// Leave out up to so many rows that cannot be read, and say how many they were.
     #[arg(long, value_name = "ROWS")]
     pub(crate) skip: Option<u64>,
@@ -158,7 +176,7 @@ enum Repeated {
 
 /// What becomes of features that a model does not have.
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-enum Unknown {
+pub(crate) enum Unknown {
     Refuse,
     Ignore,
 }
@@ -185,6 +203,8 @@ pub(crate) struct Known {
     pub(crate) no_labels: bool,
     /// The number of features is that of a saved model.
     pub(crate) is_of_model: bool,
+    /// A saved model scores the data, and does not learn from it.
+    pub(crate) is_scored: bool,
 }
 
 impl Known {
@@ -221,7 +241,7 @@ impl Reading {
         match self.format_of(path) {
             Format::Criteo | Format::Csv | Format::Words | Format::Vw => true,
             Format::Libsvm | Format::Libffm => self.hash_bits.is_some(),
-            Format::Ratings => false,
+            Format::Ratings | Format::MatrixMarket | Format::Npz => false,
         }
     }
 
@@ -244,23 +264,23 @@ impl Reading {
     /// as its label if these are to be found. Says on the error stream what was left out.
     pub(crate) fn open(
         &self,
-        path: &Path,
+        files: &DataFiles,
         known: &Known,
         find_classes: bool,
     ) -> Result<AnyDataset, Failure> {
-        self.read(path, None, known, find_classes)
-            .map_err(|error| self.explained(error, path, known))
+        self.read(files, None, known, find_classes)
+            .map_err(|error| self.explained(error, files.first(), known))
     }
 
     /// The samples of some lines of a file or a pipe, of which `lines` were read before.
     pub(crate) fn read_lines(
         &self,
-        path: &Path,
+        files: &DataFiles,
         text: &[u8],
         lines: u64,
         known: &Known,
     ) -> Result<AnyDataset, Failure> {
-        self.read(path, Some(text), known, false).map_err(|error| {
+        self.read(files, Some(text), known, false).map_err(|error| {
             let error = match error {
                 Error::Read(ReadError::Syntax { mut place, problem }) => {
                     place.line += lines;
@@ -271,61 +291,22 @@ impl Reading {
             match error {
                 // Whoever reads lines goes on after blank ones.
                 Error::Read(ReadError::Empty { .. }) => error.into(),
-                error => self.explained(error, path, known),
+                error => self.explained(error, files.first(), known),
             }
-        })
-    }
-
-    /// An error of reading, with the flag that mends it, or with what the file was taken for.
-    fn explained(&self, error: Error, path: &Path, known: &Known) -> Failure {
-        match (self.format, &error) {
-            (_, Error::Read(ReadError::Syntax { place, problem }))
-                if self.lead(problem, known).is_some() =>
-            {
-                let lead = self.lead(problem, known).unwrap_or_default();
-                format!("{place}: {lead}").into()
-            }
-            // What its first bytes say is no guess.
-            (Some(_), _) | (_, Error::Read(ReadError::OtherFile { .. })) => error.into(),
-            (None, _) => format!(
-                "{error} (`{}` is read as {}, {}; say another --format if it is not)",
-                path.display(),
-                Format::of(path).name(),
-                Format::reason(path)
-            )
-            .into(),
-        }
-    }
-
-    /// A problem of a row that a flag takes, with that flag.
-    fn lead(&self, problem: &Problem, known: &Known) -> Option<String> {
-        Some(match problem {
-            Problem::BeyondDeclared { index, n_features, .. } => {
-                let whose = if known.is_of_model {
-                    format!("the model has {n_features} features")
-                } else {
-                    format!("--features says {n_features}")
-                };
-                format!(
-                    "index {index} is unknown: {whose}; --unknown ignore leaves such entries out"
-                )
-            }
-            Problem::DuplicateIndex { .. } => format!("{problem}: --repeated add adds the values"),
-            Problem::DescendingIndex { .. } => format!("{problem}: --unsorted sort sorts them"),
-            _ => return None,
         })
     }
 
     fn read(
         &self,
-        path: &Path,
+        files: &DataFiles,
         text: Option<&[u8]>,
         known: &Known,
         find_classes: bool,
     ) -> Result<AnyDataset> {
         let hashing = Hashing::new(self.hash_bits())?.seed(self.hash_seed());
         let no_labels = known.no_labels;
-        let lines = Lines { reading: self, path, text, known, find_classes };
+        let lines = Lines { reading: self, files, text, known, find_classes };
+        let path = files.first();
         match self.format_of(path) {
             Format::Libsvm => {
                 let base = match self.index_base {
@@ -335,6 +316,7 @@ impl Reading {
                 };
                 let reader = libsvm::Reader::new().index_base(base).n_features(known.n_features);
                 let reader = self.tolerant(reader, no_labels);
+                let reader = reader.label_names(self.words_of_labels(known));
                 let reader =
                     change_if(self.hash_bits.is_some(), reader, |reader| reader.hashed(hashing));
                 if let (Some(buffer), None) = (self.stream, text) {
@@ -342,15 +324,18 @@ impl Reading {
                 }
                 let reader = reader.on_error(self.on_error()).parallel(self.parallel());
                 lines.memory(|| match text {
-                    Some(text) => reader.read_bytes(&path.display().to_string(), text),
-                    None => within_reach(&reader, path),
+                    Some(text) => reader.read_bytes(&files.to_string(), text),
+                    None => within_reach(&reader, files),
                 })
             }
             Format::Libffm => {
-                // No model of the program reads fields.
-                let format = LibFfm::new().n_features(known.n_features).add_repeated();
-                let format =
-                    change_if(self.unknown == Unknown::Ignore, format, LibFfm::ignore_unknown);
+                let format = LibFfm::new().n_features(known.n_features);
+                let format = change_if(!self.reads_fields, format, LibFfm::add_repeated);
+                let format = change_if(
+                    self.unknown == Some(Unknown::Ignore),
+                    format,
+                    LibFfm::ignore_unknown,
+                );
                 let format =
                     change_if(self.hash_bits.is_some(), format, |format| format.hashed(hashing));
                 lines.open(change_if(no_labels, format, LibFfm::without_labels))
@@ -378,9 +363,28 @@ impl Reading {
                     Some((users, items)) => Ratings::new().users(users).items(items),
                     None => Ratings::new(),
                 };
+                let format = change_if(self.scores_unknown(known), format, Ratings::number_unknown);
                 lines.open(change_if(no_labels, format, Ratings::without_labels))
             }
+            Format::MatrixMarket | Format::Npz => {
+                // A model of one kind of matrix reads the other.
+                let format = match (Format::of(path), self.format_of(path)) {
+                    (found, _) if found.is_matrix() => found,
+                    (_, said) => said,
+                };
+                if text.is_some() {
+                    let message = "a matrix has no lines to be read as they come: name its file";
+                    let message = message.to_owned();
+                    return Err(ReadError::Content { file: files.to_string(), message }.into());
+                }
+                lines.memory(|| self.read_matrix(files, format, known))
+            }
         }
+    }
+
+    /// Whether users and items that a model does not know are scored by what is known.
+    pub(crate) fn scores_unknown(&self, known: &Known) -> bool {
+        known.is_scored && known.ids.is_some() && self.unknown != Some(Unknown::Refuse)
     }
 
     /// Text as terms.
@@ -397,12 +401,18 @@ impl Reading {
         Ok(change_if(no_labels, format, Delimited::without_labels))
     }
 
+    /// The words that are labels at the beginning of lines, where labels are read.
+    pub(super) fn words_of_labels(&self, known: &Known) -> Vec<String> {
+        if known.no_labels { Vec::new() } else { self.label_names.clone() }
+    }
+
     /// A reader of LibSVM text that takes what the command line says.
     fn tolerant(&self, reader: libsvm::Reader, no_labels: bool) -> libsvm::Reader {
         use libsvm::Reader;
         let reader = change_if(self.unsorted == Unsorted::Sort, reader, Reader::sort_unsorted);
         let reader = change_if(self.repeated == Repeated::Add, reader, Reader::add_repeated);
-        let reader = change_if(self.unknown == Unknown::Ignore, reader, Reader::ignore_unknown);
+        let reader =
+            change_if(self.unknown == Some(Unknown::Ignore), reader, Reader::ignore_unknown);
         change_if(no_labels, reader, Reader::without_labels)
     }
 
@@ -425,6 +435,7 @@ impl Reading {
         let base = (index_base, known.index_base);
         let columns = (known.n_features, known.no_labels);
         let columns = (columns, self.unsorted, self.repeated, self.unknown, self.hash_bits);
+        let columns = (columns, &self.labels, self.reads_fields);
         format!("{:?}", (format, schema, header, hash, skip, base, columns))
     }
 
@@ -434,13 +445,13 @@ impl Reading {
     }
 
     /// The files that reading these reads, or writes, beside them.
-    pub(crate) fn files<'a>(&self, data: impl IntoIterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
-        let with_cache = |path: &PathBuf| {
+    pub(crate) fn files<'a>(&self, data: impl IntoIterator<Item = &'a DataFiles>) -> Vec<PathBuf> {
+        let with_cache = |files: &DataFiles| {
             let is_file = self.cache && self.stream.is_none();
-            let cache = is_file.then(|| beside(path, "cache"));
-            [Some(path.clone()), cache].into_iter().flatten()
+            let cache = is_file.then(|| beside(files.first(), "cache"));
+            files.paths().iter().cloned().chain(cache).collect::<Vec<_>>()
         };
-        data.into_iter().flat_map(with_cache).collect()
+        data.into_iter().flat_map(with_cache).chain(self.labels.clone()).collect()
     }
 
     fn on_error(&self) -> OnError {
@@ -455,25 +466,4 @@ impl Reading {
 
 fn change_if<F>(condition: bool, format: F, change: impl FnOnce(F) -> F) -> F {
     if condition { change(format) } else { format }
-}
-
-/// Reads LibSVM text whose indices a table can have; others are named by line.
-fn within_reach(reader: &libsvm::Reader, path: &Path) -> Result<Dataset, ReadError> {
-    /// More rows of a table of four bytes each are more than any machine has memory for.
-    const MOST_FEATURES: usize = 1 << 40;
-    let data = reader.read_path(path)?;
-    if data.n_features() <= MOST_FEATURES {
-        return Ok(data);
-    }
-    match reader.clone().n_features(MOST_FEATURES).read_path(path) {
-        Err(ReadError::Syntax { place, problem: Problem::BeyondDeclared { index, .. } }) => {
-            let message = format!(
-                "line {}: index {index} is beyond what a table can have, as those of hashes are: fold indices by --hash-bits 22",
-                place.line
-            );
-            Err(ReadError::Content { file: place.file, message })
-        }
-        // The file has changed since.
-        other => other,
-    }
 }

@@ -1,17 +1,17 @@
 //! Opening a file of text by a format: into memory, from a cache, or as a stream.
 
-use super::{Known, Reading};
+use super::{DataFiles, Format, Known, Reading};
 use crate::files::beside;
 use nnz::data::stream::Stream;
 use nnz::data::{AnyDataset, ReadError, RowFormat, TextReader, WholeFormat};
 use nnz::prelude::*;
 use std::path::Path;
 
-/// A file that is about to be read.
+/// Files that are about to be read.
 pub(super) struct Lines<'a> {
     pub(super) reading: &'a Reading,
-    pub(super) path: &'a Path,
-    /// Some lines of it, instead of all.
+    pub(super) files: &'a DataFiles,
+    /// Some lines of them, instead of all.
     pub(super) text: Option<&'a [u8]>,
     pub(super) known: &'a Known,
     pub(super) find_classes: bool,
@@ -24,9 +24,13 @@ impl Lines<'_> {
         }
         let reader = TextReader::new(format).on_error(self.reading.on_error());
         let reader = reader.parallel(self.reading.parallel());
+        // A table's format has its own.
+        let is_table = self.reading.format_of(self.files.first()) == Format::Csv;
+        let names = if is_table { Vec::new() } else { self.reading.words_of_labels(self.known) };
+        let reader = reader.label_names(names);
         self.memory(|| match self.text {
-            Some(text) => reader.read_bytes(&self.path.display().to_string(), text),
-            None => reader.read_path(self.path),
+            Some(text) => reader.read_bytes(&self.files.to_string(), text),
+            None => reader.read_paths(self.files.paths()),
         })
     }
 
@@ -37,7 +41,8 @@ impl Lines<'_> {
         // Ids that are known from elsewhere are not kept.
         let data = if self.reading.cache && self.known.ids.is_none() && self.text.is_none() {
             let way = self.reading.way(self.known);
-            Dataset::cached(beside(self.path, "cache"), [self.path], &way, read)?
+            let sources = self.files.paths().iter().chain(&self.reading.labels);
+            Dataset::cached(beside(self.files.first(), "cache"), sources, &way, read)?
         } else {
             read()?
         };
@@ -59,11 +64,11 @@ impl Lines<'_> {
         buffer: usize,
     ) -> Result<AnyDataset> {
         let stream = Stream::new(format)
-            .file(self.path)
+            .files(self.files.paths())
             .buffer(buffer)
             .parallel(self.reading.parallel())
             .on_error(self.reading.on_error());
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = self.files.first().parent().filter(|folder| !folder.as_os_str().is_empty());
         let stream = if self.reading.cache {
             stream.cache_in(folder.unwrap_or(Path::new(".")))
         } else {

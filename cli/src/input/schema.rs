@@ -1,17 +1,17 @@
 //! The schema of a csv file: given, read from a file, or inferred; and the scales of its numbers.
 
-use super::{Format, Reading, Scaling};
+use super::{DataFiles, Format, Reading, Scaling};
 use crate::Failure;
 use crate::files::check_not_read;
 use crate::report::note;
-use nnz::data::{DataError, Delimited, Hashing};
+use nnz::data::{DataError, Delimited, Hashing, OpenQuotes, label_words};
 use nnz::prelude::*;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 impl Reading {
     /// Reads --schema if it is a file, or else infers the schema of the training data from its
     /// label and its first lines, and writes it where it is to be kept.
-    pub(crate) fn find_schema(&mut self, path: &Path) -> Result<(), Failure> {
+    pub(crate) fn find_schema(&mut self, files: &DataFiles) -> Result<(), Failure> {
         /// The lines that tell the kinds of columns.
         const FIRST_LINES: usize = 10_000;
         if let Some(file) = self.schema.as_deref().map(Path::new).filter(|file| file.is_file()) {
@@ -20,21 +20,22 @@ impl Reading {
             self.schema = Some(text.trim().replace('\n', ","));
         }
         if let (Some(label), None) = (&self.label, &self.schema) {
-            if path.exists() && !path.is_file() {
+            if !files.can_be_read_again() {
                 return Err("--label: what comes through a pipe is read once, and the schema is inferred before: say --schema and --header".into());
             }
-            let mut schema = self.csv()?.infer(path, label, FIRST_LINES)?.schema();
+            let mut schema = self.csv()?.infer(files.first(), label, FIRST_LINES)?.schema();
             if let Some(weight) = &self.weight {
                 schema = with_weight(&schema, weight)?;
             }
-            note(format_args!("{}: schema {schema}", path.display()));
+            note(format_args!("{files}: schema {schema}"));
             (self.schema, self.header) = (Some(schema), true);
         }
         if self.scaling == Some(Scaling::Buckets) {
             self.schema = self.schema.as_deref().map(in_buckets);
         }
         if let (Some(file), Some(schema)) = (&self.schema_out, &self.schema) {
-            check_not_read("--schema-out", file, [path])?;
+            let read = files.paths().iter().map(PathBuf::as_path);
+            check_not_read("--schema-out", file, read)?;
             std::fs::write(file, format!("{schema}\n"))
                 .map_err(|error| format!("--schema-out: `{}`: {error}", file.display()))?;
         }
@@ -43,13 +44,24 @@ impl Reading {
 
     /// Reads the labels of the training data, where classes may be words: their positions in byte
     /// order are the labels then.
-    pub(crate) fn find_label_names(&mut self, path: &Path) -> Result<(), Failure> {
-        let is_csv = self.format_of(path) == Format::Csv;
-        if let Some(schema) = self.schema.as_deref().filter(|_| is_csv && path.is_file()) {
+    pub(crate) fn find_label_names(&mut self, files: &DataFiles) -> Result<(), Failure> {
+        if !files.can_be_read_again() {
+            return Ok(());
+        }
+        let format = self.format_of(files.first());
+        if matches!(format, Format::Libsvm | Format::Libffm | Format::Vw) && self.stream.is_none() {
+            self.label_names = label_words(files.paths())?.unwrap_or_default();
+        } else if let Some(schema) = self.schema.as_deref().filter(|_| format == Format::Csv) {
             let format = self.csv()?.with_schema(schema)?;
-            self.label_names = format.label_texts(path)?.unwrap_or_default();
+            self.label_names = format.label_texts_of_paths(files.paths())?.unwrap_or_default();
         }
         Ok(())
+    }
+
+    /// What follows the quotes of a csv through a pipe.
+    pub(crate) fn open_quotes(&self, path: &Path) -> Result<Option<OpenQuotes>> {
+        let is_csv = self.format_of(path) == Format::Csv;
+        if is_csv { Ok(Some(self.csv()?.open_quotes())) } else { Ok(None) }
     }
 
     /// Text with fields, whose columns are not declared.
@@ -64,15 +76,15 @@ impl Reading {
 
     /// Reads the training data for the scales of its numeric columns, if it has some and can be
     /// read twice.
-    pub(crate) fn measure(&mut self, path: &Path) -> Result<(), Failure> {
-        let is_csv = self.format_of(path) == Format::Csv;
+    pub(crate) fn measure(&mut self, files: &DataFiles) -> Result<(), Failure> {
+        let is_csv = self.format_of(files.first()) == Format::Csv;
         let is_scaled = !self.no_scaling && self.scaling != Some(Scaling::None);
         if let Some(schema) = self.schema.as_deref().filter(|_| is_csv && is_scaled)
-            && path.is_file()
+            && files.can_be_read_again()
         {
             let format = self.csv()?.with_schema(schema)?;
             if kinds(schema).any(|kind| kind == "numeric") {
-                self.scales = format.measure(path)?;
+                self.scales = format.measure_paths(files.paths())?;
                 if self.scaling == Some(Scaling::Deviation) {
                     self.scales.iter_mut().for_each(|scale| scale.mean = 0.0);
                 }

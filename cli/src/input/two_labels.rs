@@ -1,8 +1,7 @@
 //! The labels of a model of two classes: which of them is the positive one.
 
-use super::AnyDataset;
+use super::{AnyDataset, DataFiles};
 use crate::Failure;
-use std::path::Path;
 
 /// The two labels, where they are not those that a loss reads as they are: -1 and 1, or from 0 to
 /// 1.
@@ -19,7 +18,7 @@ impl TwoLabels {
     pub(crate) fn find(
         asked: Option<&str>,
         data: &AnyDataset,
-        path: &Path,
+        files: &DataFiles,
         names: &[String],
     ) -> Result<Option<Self>, Failure> {
         let number = |asked: &str| match names.iter().position(|name| name == asked) {
@@ -28,14 +27,12 @@ impl TwoLabels {
                 let known = names.join(", ");
                 let known = if names.is_empty() { "numbers".to_owned() } else { known };
                 format!(
-                    "--positive {asked}: no sample of `{}` has that label: they are {known}",
-                    path.display()
+                    "--positive {asked}: no sample of `{files}` has that label: they are {known}"
                 )
             }),
         };
         let asked = asked.map(number).transpose()?;
         let listed = |labels: &[f64]| listed(labels, names);
-        let path = path.display();
         let AnyDataset::Memory(data) = data else {
             return match asked {
                 Some(_) => Err("--positive is for data in memory: leave --stream out, or write the labels as 0 and 1".into()),
@@ -52,7 +49,7 @@ impl TwoLabels {
         let is_read = few == [-1.0, 1.0] || few.iter().all(|label| (0.0..=1.0).contains(label));
         match (asked, few) {
             (Some(positive), _) if !few.contains(&positive) => Err(format!(
-                "--positive {}: no sample of `{path}` has that label: they are {}",
+                "--positive {}: no sample of `{files}` has that label: they are {}",
                 listed(&[positive]),
                 listed(few)
             )
@@ -69,7 +66,7 @@ impl TwoLabels {
                 Ok(Some(TwoLabels { positive, negative: Some(negative) }))
             }
             (None, _) => Err(format!(
-                "`{path}` has the labels {}, and the model has two classes: --positive {} makes one of them the positive class, --model softmax takes them all",
+                "`{files}` has the labels {}, and the model has two classes: --positive {} makes one of them the positive class, --model softmax takes them all",
                 listed(few),
                 listed(&few[few.len() - 1..])
             )

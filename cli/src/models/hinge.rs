@@ -16,4 +16,19 @@ graph! {
         loss hinge(score, y);
         output score;
     }
+
+    /// [`LinearSvm`] with a weight for each sample.
+    pub model WeightedLinearSvm {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        label weight: dense[n];
+
+        param w: row_sparse[d, 1] = Zeros;
+        param b: dense[1] = Zeros;
+
+        let score = dot(x, w) + b;
+
+        loss hinge(score, y, weight = weight);
+        output score;
+    }
 }

@@ -4,6 +4,8 @@
 #![allow(unreachable_pub)]
 
 mod factorization_machine;
+mod field_aware_machine;
+pub(crate) mod fields;
 mod hinge;
 mod huber;
 mod linear;
@@ -22,7 +24,7 @@ mod wide_deep;
 use clap::ValueEnum;
 use nnz::data::{AnyDataset, Classes, IdMap, WEIGHT};
 use nnz::metric::{Accuracy, Auc, Metric, Rmse};
-use nnz::model::{InputInfo, InputRole};
+use nnz::model::{Extent, InputInfo, InputRole};
 use nnz::prelude::*;
 use output_change::{Clipped, Margin};
 
@@ -54,49 +56,78 @@ enum Extents {
     FeaturesAndClasses,
     /// `d` features and `k` columns of a table.
     FeaturesAndFactors,
+    /// `d` features, and `k` columns of a table for each of `fields`.
+    FeaturesFieldsAndFactors,
+    /// `d` features, `e` columns of a table, and the sizes `h1`, `h2`, … of layers.
+    FeaturesAndLayers,
     /// `users`, `items`, and `k` columns of their tables.
     Ids,
 }
 
-/// The kinds of models by the rows of a table. Those with a weight for each sample stand below:
-/// they have names of their own in files, and none on the command line.
+/// The sizes of a model that the command line says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes<'a> {
+    /// The columns of tables.
+    pub(crate) factors: usize,
+    /// The columns of the table before layers.
+    pub(crate) embedding: usize,
+    /// The sizes of layers.
+    pub(crate) hidden: &'a [usize],
+    /// The number of fields, if it is not that of the data.
+    pub(crate) fields: Option<usize>,
+}
+
+/// The dimensions of the sizes of layers, by their position: a graph for each number of them is in
+/// the table below.
+const LAYERS: [&str; 3] = ["h1", "h2", "h3"];
+
+/// The kinds of models by the rows of a table: those of any update rule, those of a
+/// [few](crate::train::optimizer::FEW) rules, since each pair of a model and a rule is compiled,
+/// and variants of them, by a few rules too: with weights of samples, or with more layers. Variants
+/// have names of their own in files, and none on the command line.
 macro_rules! models {
     (
-        plain {
+        any_rule {
             $($(#[$attribute:meta])* $Kind:ident = $module:ident::$Graph:ident, $Task:ident, $Extents:ident;)*
         }
-        weighted {
-            $($Weighted:ident = $base_module:ident::$WeightedGraph:ident of $Base:ident;)*
+        few_rules {
+            $($(#[$few_attribute:meta])* $Few:ident = $few_module:ident::$FewGraph:ident, $FewTask:ident, $FewExtents:ident;)*
+        }
+        variants {
+            $($Variant:ident = $base_module:ident::$VariantGraph:ident of $Base:ident;)*
         }
     ) => {
         /// A kind of models, by its name on the command line.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
         pub(crate) enum ModelKind {
             $($(#[$attribute])* $Kind,)*
-            $(#[value(skip)] $Weighted,)*
+            $($(#[$few_attribute])* $Few,)*
+            $(#[value(skip)] $Variant,)*
         }
 
         impl ModelKind {
             /// All kinds.
-            const ALL: &'static [ModelKind] =
-                &[$(ModelKind::$Kind,)* $(ModelKind::$Weighted,)*];
+            const ALL: &'static [ModelKind] = &[
+                $(ModelKind::$Kind,)* $(ModelKind::$Few,)* $(ModelKind::$Variant,)*
+            ];
 
             /// Calls the visitor with the model of this kind.
             pub(crate) fn with<V: ModelVisitor>(self, visitor: V) -> V::Output {
-                self.with_weighted(visitor, |visitor| visitor)
+                self.with_few(visitor, |visitor| visitor)
             }
 
-            /// Calls the visitor, or what is made of it for a model with weights of samples, with
-            /// the model of this kind.
-            pub(crate) fn with_weighted<V, W>(self, visitor: V, weighted: fn(V) -> W) -> V::Output
+            /// Calls the visitor, or what is made of it for a model of a few update rules, with the
+            /// model of this kind.
+            pub(crate) fn with_few<V, W>(self, visitor: V, few: fn(V) -> W) -> V::Output
             where
                 V: ModelVisitor,
                 W: ModelVisitor<Output = V::Output>,
             {
                 match self {
                     $(ModelKind::$Kind => visitor.visit($module::$Graph::new),)*
-                    $(ModelKind::$Weighted => {
-                        weighted(visitor).visit($base_module::$WeightedGraph::new)
+                    $(ModelKind::$Few => few(visitor).visit($few_module::$FewGraph::new),)*
+                    $(ModelKind::$Variant => {
+                        few(visitor).visit($base_module::$VariantGraph::new)
                     })*
                 }
             }
@@ -105,30 +136,33 @@ macro_rules! models {
             pub(crate) fn task(self) -> Task {
                 match self {
                     $(ModelKind::$Kind => Task::$Task,)*
-                    $(ModelKind::$Weighted => ModelKind::$Base.task(),)*
+                    $(ModelKind::$Few => Task::$FewTask,)*
+                    $(ModelKind::$Variant => ModelKind::$Base.task(),)*
                 }
             }
 
             fn extents(self) -> Extents {
                 match self {
                     $(ModelKind::$Kind => Extents::$Extents,)*
-                    $(ModelKind::$Weighted => ModelKind::$Base.extents(),)*
+                    $(ModelKind::$Few => Extents::$FewExtents,)*
+                    $(ModelKind::$Variant => ModelKind::$Base.extents(),)*
                 }
             }
 
-            /// The kind without weights of samples, which has a name on the command line.
+            /// The kind that has a name on the command line.
             pub(crate) fn base(self) -> Self {
                 match self {
-                    $(ModelKind::$Weighted => ModelKind::$Base,)*
+                    $(ModelKind::$Variant => ModelKind::$Base,)*
                     base => base,
                 }
             }
 
-            /// The kind with weights of samples, if there is one.
-            pub(crate) fn weighted(self) -> Option<Self> {
+            /// Whether it is trained by a few update rules alone.
+            pub(crate) fn has_few_rules(self) -> bool {
                 match self {
-                    $(ModelKind::$Base => Some(ModelKind::$Weighted),)*
-                    _ => None,
+                    $(ModelKind::$Kind => false,)*
+                    $(ModelKind::$Few => true,)*
+                    $(ModelKind::$Variant => true,)*
                 }
             }
         }
@@ -136,7 +170,7 @@ macro_rules! models {
 }
 
 models! {
-    plain {
+    any_rule {
         /// Least squares.
         Linear = linear::Linear, Number, Features;
         /// Binary classification.
@@ -160,17 +194,30 @@ models! {
         /// Ratings of items by users.
         #[value(alias = "mf")]
         MatrixFactorization = matrix_factorization::MatrixFactorization, Number, Ids;
-        /// Binary classification by a linear model and embeddings through two layers.
-        WideDeep = wide_deep::WideDeep, Binary, Features;
+        /// Binary classification by a linear model and embeddings through one to three layers.
+        WideDeep = wide_deep::WideDeep, Binary, FeaturesAndLayers;
         /// A number, the first label, and a binary class, the second, from what they share.
         MultiTask = multi_task::MultiTask, NumberAndBinary, FeaturesAndFactors;
     }
-    weighted {
+    few_rules {
+        /// Binary classification by features and pairs of them, with factors for each field
+        /// (libffm).
+        #[value(alias = "ffm")]
+        FieldAwareMachine = field_aware_machine::FieldAwareMachine, Binary, FeaturesFieldsAndFactors;
+    }
+    variants {
         WeightedLinear = linear::WeightedLinear of Linear;
         WeightedLogistic = logistic::WeightedLogisticRegression of Logistic;
         WeightedSoftmax = softmax::WeightedSoftmaxRegression of Softmax;
+        WeightedHinge = hinge::WeightedLinearSvm of Hinge;
+        WeightedSquaredHinge = squared_hinge::WeightedSquaredHingeSvm of SquaredHinge;
+        WeightedHuber = huber::WeightedHuberRegression of Huber;
+        WeightedQuantile = quantile::WeightedQuantileRegression of Quantile;
+        WeightedPoisson = poisson::WeightedPoissonRegression of Poisson;
         WeightedMachine =
             factorization_machine::WeightedFactorizationMachine of FactorizationMachine;
+        WideDeepTwoLayers = wide_deep::WideDeepTwoLayers of WideDeep;
+        WideDeepThreeLayers = wide_deep::WideDeepThreeLayers of WideDeep;
     }
 }
 
@@ -201,12 +248,56 @@ impl ModelKind {
 
     /// Whether the columns of its tables are the command line's to say.
     pub(crate) fn has_factors(self) -> bool {
-        matches!(self.extents(), Extents::FeaturesAndFactors | Extents::Ids)
+        matches!(
+            self.extents(),
+            Extents::FeaturesAndFactors | Extents::FeaturesFieldsAndFactors | Extents::Ids
+        )
+    }
+
+    /// Whether the sizes of its layers are the command line's to say.
+    pub(crate) fn has_layers(self) -> bool {
+        self.extents() == Extents::FeaturesAndLayers
+    }
+
+    /// Whether it reads the fields of features.
+    pub(crate) fn reads_fields(self) -> bool {
+        self.extents() == Extents::FeaturesFieldsAndFactors
     }
 
     /// Whether its samples have weights.
     pub(crate) fn is_weighted(self) -> bool {
-        self != self.base()
+        struct Weights;
+        impl ModelVisitor for Weights {
+            type Output = bool;
+            fn visit<M: Model<Element = f32>>(self, _: fn(Dims, Seed) -> Result<M>) -> bool {
+                M::INPUTS.iter().any(|input| input.name == WEIGHT)
+            }
+        }
+        self.with(Weights)
+    }
+
+    /// The variant with weights of samples, if there is one.
+    pub(crate) fn weighted(self) -> Option<Self> {
+        let is_it = |kind: &Self| kind.base() == self && kind.is_weighted();
+        ModelKind::ALL.iter().copied().find(is_it)
+    }
+
+    /// The variant with so many layers, if there is one.
+    pub(crate) fn with_layers(self, n_layers: usize) -> Option<Self> {
+        struct Layers;
+        impl ModelVisitor for Layers {
+            type Output = usize;
+            fn visit<M: Model<Element = f32>>(self, _: fn(Dims, Seed) -> Result<M>) -> usize {
+                let has = |name: &&&'static str| {
+                    let name: &'static str = name;
+                    let mut shapes = M::PARAMETERS.iter().flat_map(|parameter| parameter.shape);
+                    shapes.any(|extent| *extent == Extent::Named(name))
+                };
+                LAYERS.iter().filter(has).count()
+            }
+        }
+        let is_it = |kind: &Self| kind.base() == self && kind.with(Layers) == n_layers;
+        ModelKind::ALL.iter().copied().find(is_it)
     }
 
     /// How many labels it reads, weights apart.
@@ -223,16 +314,28 @@ impl ModelKind {
         self.with(Labels)
     }
 
-    /// The extents of the parameters of a model for these data, whose tables have `factors`
-    /// columns.
-    pub(crate) fn dims(self, data: &AnyDataset, factors: usize) -> Dims {
-        let (d, k) = (data.n_features(), factors);
-        match self.extents() {
+    /// The extents of the parameters of a model for these data.
+    pub(crate) fn dims(self, data: &AnyDataset, sizes: Sizes<'_>) -> Result<Dims, String> {
+        let (d, k) = (data.n_features(), sizes.factors);
+        Ok(match self.extents() {
             Extents::Features => dims! { d: d },
             Extents::FeaturesAndClasses => {
                 dims! { d: d, k: data.classes().map_or(0, Classes::len) }
             }
             Extents::FeaturesAndFactors => dims! { d: d, k: k },
+            Extents::FeaturesFieldsAndFactors => {
+                let fields = sizes.fields.or_else(|| fields::number_of(data));
+                let fields = fields.ok_or(
+                    "the number of fields of a stream is not known before it is read: say it, --fields N",
+                )?;
+                dims! { d: d, fields: fields, k: k }
+            }
+            Extents::FeaturesAndLayers => {
+                let layers = LAYERS.iter().zip(sizes.hidden);
+                layers.fold(dims! { d: d, e: sizes.embedding }, |dims, (name, size)| {
+                    dims.with(name, *size)
+                })
+            }
             Extents::Ids => {
                 let n_ids = |column| match data {
                     AnyDataset::Memory(data) => data.id_map(column).map_or(0, IdMap::len),
@@ -240,7 +343,7 @@ impl ModelKind {
                 };
                 dims! { users: n_ids("user"), items: n_ids("item"), k: k }
             }
-        }
+        })
     }
 
     /// Whether its first output is a number, which may be cut to a range.

@@ -19,4 +19,23 @@ graph! {
         loss mean(maximum(quantile * error, (quantile - 1.0) * error));
         output prediction;
     }
+
+    /// [`QuantileRegression`] with a weight for each sample.
+    pub model WeightedQuantileRegression {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        label weight: dense[n];
+
+        param w: row_sparse[d, 1] = Zeros;
+        param b: dense[1] = Zeros;
+        param(frozen) quantile: dense[1] = Constant(0.5);
+
+        let prediction = dot(x, w) + b;
+        let error = y - prediction;
+
+        let pinball = maximum(quantile * error, (quantile - 1.0) * error);
+
+        loss mean(sum(pinball, axis = 1) * weight);
+        output prediction;
+    }
 }

@@ -2,10 +2,10 @@
 
 use super::notes::{check_ids, classes, clip, label_names, two_labels};
 use super::output_change::ClassNames;
-use super::{ModelKind, ModelVisitor, Task};
+use super::{ModelKind, ModelVisitor, Task, fields};
 use crate::Failure;
 use crate::files::beside;
-use crate::input::{Known, Reading, TwoLabels};
+use crate::input::{DataFiles, Known, Reading, TwoLabels};
 use crate::report::escaped;
 use crate::train::weights::with_any_weights;
 use nnz::data::{AnyDataset, IdMap};
@@ -55,6 +55,7 @@ impl SavedModel {
             n_features: metadata.dims.get("d"),
             ids,
             is_of_model: true,
+            is_scored: true,
             ..Known::default()
         };
         let (labels, clip) = (classes(&metadata.notes)?, clip(&metadata.notes)?);
@@ -65,8 +66,9 @@ impl SavedModel {
     }
 
     /// How data for this model are read: as the command line says, and as the file does.
-    pub(crate) fn reading(&self, reading: &Reading, data: &Path) -> Result<Reading, Failure> {
+    pub(crate) fn reading(&self, reading: &Reading, data: &DataFiles) -> Result<Reading, Failure> {
         let mut reading = reading.clone();
+        reading.reads_fields = self.kind.reads_fields();
         reading.adopt(&self.metadata.notes)?;
         reading.check(data, None)?;
         Ok(reading)
@@ -76,14 +78,21 @@ impl SavedModel {
     pub(crate) fn open_labelled(
         &self,
         reading: &Reading,
-        data: &Path,
+        data: &DataFiles,
     ) -> Result<AnyDataset, Failure> {
-        let data = reading.open(data, &self.known_of_labelled(), false)?;
+        let files = data;
+        let data = reading.open(files, &self.known_of_labelled(), false)?;
+        self.check_fields(&data, files)?;
         let data = with_any_weights(self.kind, data)?;
         match self.two_labels {
             Some(labels) => labels.apply(data),
             None => Ok(data),
         }
+    }
+
+    /// Refuses data with fields that the model does not have.
+    pub(crate) fn check_fields(&self, data: &AnyDataset, files: &DataFiles) -> Result<(), String> {
+        fields::check(data, self.metadata.dims.get("fields"), &files.to_string())
     }
 
     /// What is known of data with labels.
@@ -101,6 +110,29 @@ impl SavedModel {
         self.metadata.check_dims::<M>()?;
         let mut model = make(self.metadata.dims.clone(), Seed(0))?;
         checkpoint::load(&mut model, &self.path)?;
+        Ok(model)
+    }
+
+    /// The model as it scores data: a model of ratings has one more user and one more item, of
+    /// zeros, for those that it does not know, whose ratings are then the mean and the biases that
+    /// are known.
+    pub(crate) fn load_to_score<M: Model<Element = f32>>(
+        &self,
+        make: fn(Dims, Seed) -> Result<M>,
+    ) -> Result<M> {
+        let known = self.load(make)?;
+        let extent = |name| self.metadata.dims.get(name);
+        let (Some(users), Some(items), Some(k)) = (extent("users"), extent("items"), extent("k"))
+        else {
+            return Ok(known);
+        };
+        let mut model = make(dims! { users: users + 1, items: items + 1, k: k }, Seed(0))?;
+        for (parameter, from) in model.parameters_mut().into_iter().zip(known.parameters()) {
+            let values = parameter.table.values_mut();
+            let (first, more) = values.split_at_mut(from.values().len().min(values.len()));
+            first.copy_from_slice(&from.values()[..first.len()]);
+            more.fill(0.0);
+        }
         Ok(model)
     }
 

@@ -1,22 +1,26 @@
 //! The ids of samples: the texts of a column of a table, or the tags of Vowpal Wabbit's text.
 
 use crate::Failure;
-use crate::input::{Format, Reading};
+use crate::input::{DataFiles, Format, Reading};
 use std::fs;
 use std::path::Path;
 
-/// The ids of the samples of a file.
-pub(super) fn of_file(
+/// The ids of the samples of some files, in order.
+pub(super) fn of_files(
     reading: &Reading,
-    path: &Path,
+    files: &DataFiles,
     column: &str,
     no_labels: bool,
 ) -> Result<Vec<String>, Failure> {
-    match reading.format_of(path) {
-        Format::Csv => Ok(reading.table(path, no_labels)?.texts(path, column)?),
-        Format::Vw if column == TAG => Ok(tags(&fs::read(path)?)),
-        format => Err(no_ids(format, column)),
+    let mut ids = Vec::new();
+    for path in files.paths() {
+        ids.extend(match reading.format_of(path) {
+            Format::Csv => reading.table(path, no_labels)?.texts(path, column)?,
+            Format::Vw if column == TAG => tags(&fs::read(path)?),
+            format => return Err(no_ids(format, column)),
+        });
     }
+    Ok(ids)
 }
 
 /// The ids of the samples of some lines of a pipe.

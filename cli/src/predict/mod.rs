@@ -10,7 +10,8 @@ mod lines;
 
 use crate::evaluate::{Evaluate, Measuring};
 use crate::files::{beside, check_not_read, check_writable};
-use crate::input::{Format, Known, Reading, tell_skipped};
+use crate::input::unknown_ids::{self, UnknownIds};
+use crate::input::{DASH, DataFiles, Format, Known, Reading, tell_skipped};
 use crate::models::ModelVisitor;
 use crate::models::output_change::Change;
 use crate::models::saved::SavedModel;
@@ -18,7 +19,7 @@ use crate::report::tell;
 use crate::{Failure, Program};
 use clap::{CommandFactory, FromArgMatches, Parser};
 use lines::{OutputFormat, SampleLines};
-use nnz::data::{AnyDataset, ReadError};
+use nnz::data::{AnyDataset, OpenQuotes, ReadError};
 use nnz::prelude::*;
 use nnz::training::{TrainError, save_changed_predictions, write_changed_predictions};
 use nnz_device::atomic_write::replace_file;
@@ -45,10 +46,10 @@ struct Arguments {
     /// The model's file.
     #[arg(long)]
     model: PathBuf,
-    /// The data; its labels are not looked at. Of -, the standard input, each line is scored as it
-    /// comes.
-    #[arg(long)]
-    data: PathBuf,
+    /// The data: files that are read as one, or folders of files; labels are not looked at. Of -,
+    /// the standard input, each line is scored as it comes.
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    data: Vec<PathBuf>,
     /// The data has no labels, which need not be said of libsvm and vw: lines of libffm begin with
     /// an entry, those of words with a text, ratings are a user and an item, and csv and criteo
     /// have no column for what the schema calls a label.
@@ -106,7 +107,8 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let titles = if arguments.class { vec!["class".to_owned()] } else { saved.titles() };
     let mut lines = SampleLines::new(format, change, titles, arguments.id.clone());
-    let is_pipe = arguments.data.as_os_str() == DASH;
+    let files = DataFiles::of(&arguments.data)?;
+    let is_pipe = files.is_standard_input();
     if is_pipe && (arguments.output().is_some() || arguments.metrics) {
         return Err("--data -: predictions of lines of a pipe go to the standard output, as they come, and are not measured: leave --output and --metrics out".into());
     }
@@ -115,32 +117,36 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     if let Some(output) = arguments.output() {
         let ids = ["users", "items"].map(|ending| beside(path, ending));
-        let data = arguments.reading.files([&arguments.data]);
+        let data = arguments.reading.files([&files]);
         let read = [path].into_iter().chain(&data).chain(&ids);
         check_not_read("--output", output, read.map(PathBuf::as_path))?;
         check_writable("--output", output)?;
     }
-    let reading = saved.reading(&arguments.reading, &arguments.data)?;
+    let reading = saved.reading(&arguments.reading, &files)?;
     let known = if arguments.metrics {
         saved.known_of_labelled()
     } else {
         // What stands before the entries is not looked at, be it a label or not.
-        let format = reading.format_of(&arguments.data);
-        let has_entries = matches!(format, Format::Libsvm | Format::Vw);
+        let format = reading.format_of(files.first());
+        let has_entries = matches!(format, Format::Libsvm | Format::Vw) || format.is_matrix();
         Known { no_labels: arguments.no_labels || has_entries, ..saved.known.clone() }
     };
     if is_pipe {
-        let predict = PredictLines { arguments, saved: &saved, reading, known, lines: &mut lines };
+        let (saved, files, lines) = (&saved, &files, &mut lines);
+        let predict = PredictLines { arguments, files, saved, reading, known, lines };
         return saved.kind.with(predict);
     }
     let data = if arguments.metrics {
-        saved.open_labelled(&reading, &arguments.data)?
+        saved.open_labelled(&reading, &files)?
     } else {
-        reading.open(&arguments.data, &known, false)?
+        let data = reading.open(&files, &known, false)?;
+        saved.check_fields(&data, &files)?;
+        data
     };
     if let Some(column) = &arguments.id {
-        lines.set_ids(ids::of_file(&reading, &arguments.data, column, known.no_labels)?);
+        lines.set_ids(ids::of_files(&reading, &files, column, known.no_labels)?);
     }
+    unknown_ids::of_data(&data, &reading, &known).tell();
     saved.kind.with(Predict { arguments, saved: &saved, data: &data, lines: &mut lines })?;
     tell_skipped(&data);
     if arguments.metrics {
@@ -150,9 +156,6 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     Ok(())
 }
-
-/// The name that stands for the standard input and output.
-const DASH: &str = "-";
 
 impl Arguments {
     /// The file to write, if it is not the standard output.
@@ -169,6 +172,7 @@ impl Arguments {
 /// Scores the lines of a pipe as they come.
 struct PredictLines<'a> {
     arguments: &'a Arguments,
+    files: &'a DataFiles,
     saved: &'a SavedModel,
     reading: Reading,
     known: Known,
@@ -182,12 +186,14 @@ impl ModelVisitor for PredictLines<'_> {
         mut self,
         make: fn(Dims, Seed) -> Result<M>,
     ) -> Result<(), Failure> {
-        let mut model = self.saved.load(make)?;
+        let mut model = self.saved.load_to_score(make)?;
         let mut stdin = BufReader::new(io::stdin());
         let mut output = Output { stdout: io::stdout().lock(), is_closed: false };
         let (mut text, mut lines) = (Vec::new(), 0);
-        while read_lines_there(&mut stdin, &mut text)? {
-            let data = self.reading.read_lines(&self.arguments.data, &text, lines, &self.known);
+        let mut quotes = self.reading.open_quotes(self.files.first())?;
+        let mut unknown = UnknownIds::default();
+        while read_lines_there(&mut stdin, &mut text, &mut quotes)? {
+            let data = self.reading.read_lines(self.files, &text, lines, &self.known);
             lines += text.iter().filter(|byte| **byte == b'\n').count() as u64;
             let ids =
                 self.arguments.id.as_ref().map(|column| {
@@ -200,6 +206,8 @@ impl ModelVisitor for PredictLines<'_> {
                 Err(error) if is_empty(&error) => continue,
                 Err(error) => return Err(error),
             };
+            self.saved.check_fields(&data, self.files)?;
+            unknown.add(unknown_ids::of_data(&data, &self.reading, &self.known));
             if let Some(ids) = ids {
                 self.lines.set_ids(ids?);
             }
@@ -212,6 +220,7 @@ impl ModelVisitor for PredictLines<'_> {
                 Ok(()) => output.flush()?,
             }
         }
+        unknown.tell();
         Ok(())
     }
 }
@@ -220,17 +229,30 @@ fn is_empty(error: &Failure) -> bool {
     matches!(error.downcast_ref(), Some(Error::Read(ReadError::Empty { .. })))
 }
 
-/// Waits for a line, and takes those that are there behind it; false at the end.
-fn read_lines_there(reader: &mut BufReader<impl Read>, text: &mut Vec<u8>) -> io::Result<bool> {
+/// Waits for a line, and takes those that are there behind it, and more where they end within
+/// quotes; false at the end.
+fn read_lines_there(
+    reader: &mut BufReader<impl Read>,
+    text: &mut Vec<u8>,
+    quotes: &mut Option<OpenQuotes>,
+) -> io::Result<bool> {
+    /// Where a quoted field is longer, the quote is taken for a fault.
+    const LONGEST: usize = 1 << 24;
     text.clear();
-    if reader.read_until(b'\n', text)? == 0 {
-        return Ok(false);
+    loop {
+        let before = text.len();
+        if reader.read_until(b'\n', text)? == 0 {
+            return Ok(!text.is_empty());
+        }
+        if let Some(end) = reader.buffer().iter().rposition(|byte| *byte == b'\n') {
+            text.extend_from_slice(&reader.buffer()[..=end]);
+            reader.consume(end + 1);
+        }
+        let is_open = quotes.as_mut().is_some_and(|quotes| quotes.follow(&text[before..]));
+        if !is_open || text.len() > LONGEST {
+            return Ok(true);
+        }
     }
-    if let Some(end) = reader.buffer().iter().rposition(|byte| *byte == b'\n') {
-        text.extend_from_slice(&reader.buffer()[..=end]);
-        reader.consume(end + 1);
-    }
-    Ok(true)
 }
 
 struct Predict<'a> {
@@ -244,7 +266,7 @@ impl ModelVisitor for Predict<'_> {
     type Output = Result<()>;
 
     fn visit<M: Model<Element = f32>>(self, make: fn(Dims, Seed) -> Result<M>) -> Result<()> {
-        let mut model = self.saved.load(make)?;
+        let mut model = self.saved.load_to_score(make)?;
         let rows = self.arguments.batch_size;
         if self.lines.format == OutputFormat::Npy {
             let change = &mut |line: &mut String| self.lines.apply(line);

@@ -8,10 +8,10 @@ pub(crate) mod summary;
 pub(crate) mod training_table;
 
 use crate::Failure;
+use crate::input::DataFiles;
 pub(crate) use epoch_line::{EpochLine, ProgressPoint};
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -44,7 +44,7 @@ pub(crate) fn tell(line: impl Display) {
 
 /// Reads a file; says so on the error stream if it takes long. A terminal shows it only as long as
 /// it takes.
-pub(crate) fn reading<T>(path: &Path, read: impl FnOnce() -> T) -> T {
+pub(crate) fn reading<T>(files: &DataFiles, read: impl FnOnce() -> T) -> T {
     const LONG: Duration = Duration::from_millis(800);
     if is_quiet() {
         return read();
@@ -55,7 +55,7 @@ pub(crate) fn reading<T>(path: &Path, read: impl FnOnce() -> T) -> T {
             if waiting.recv_timeout(LONG) == Err(RecvTimeoutError::Timeout) {
                 let is_terminal = io::stderr().is_terminal();
                 let end = if is_terminal { "" } else { "\n" };
-                let _ = write!(io::stderr(), "reading {} …{end}", path.display());
+                let _ = write!(io::stderr(), "reading {files} …{end}");
                 // Nothing is sent: it ends when the other side is dropped.
                 let _ = waiting.recv();
                 if is_terminal {

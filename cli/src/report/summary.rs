@@ -1,12 +1,11 @@
 //! What a file was read as, in one line; and the loss of the best constant, which a model should be
 //! better than.
 
-use crate::input::{Base, Format, Known, Occupancy, Reading};
+use crate::input::{Base, DataFiles, Format, Known, Occupancy, Reading};
 use crate::models::{ModelKind, Task};
 use crate::report::is_quiet;
 use nnz::data::{AnyDataset, DataSource, LabelStatistics};
 use nnz::prelude::*;
-use std::path::Path;
 
 /// Where fewer features share a column, that is not told.
 const FEW_SHARED: f64 = 0.005;
@@ -15,17 +14,16 @@ const FEW_SHARED: f64 = 0.005;
 /// known of the training data is `known` where the file is another.
 pub(crate) fn summary(
     reading: &Reading,
-    path: &Path,
+    files: &DataFiles,
     data: &AnyDataset,
     known: Option<&Known>,
     n_features: Option<usize>,
 ) -> String {
+    let path = files.first();
     let format = reading.format_of(path);
-    let reason = match reading.format {
-        Some(_) => "by --format".to_owned(),
-        None => format!("{} (guessed)", Format::reason(path)),
-    };
-    let mut parts = vec![format!("{}: {}, {reason}", path.display(), format.name())];
+    let guessed = if reading.format.is_none() { " (guessed)" } else { "" };
+    let reason = reading.reason(path);
+    let mut parts = vec![format!("{files}: {}, {reason}{guessed}", format.name())];
     parts.push(match data {
         AnyDataset::Memory(data) => counted(data.n_rows(), "sample"),
         AnyDataset::Stream(data) => match data.n_rows() {
@@ -56,7 +54,8 @@ pub(crate) fn summary(
         }
         _ => {
             let mut columns = counted(data.n_features(), "column");
-            if n_features.is_none() && !of_training {
+            // A matrix says how many it has.
+            if n_features.is_none() && !of_training && !format.is_matrix() {
                 columns += ", as many as occur (guessed)";
             }
             parts.push(columns);
@@ -106,12 +105,12 @@ fn counted(count: usize, what: &str) -> String {
 }
 
 /// `titanic.txt: 891 samples; labels 0, 1` of a stream, once an epoch has read all of it.
-pub(crate) fn summary_of_pass(path: &Path, data: &AnyDataset) -> Option<String> {
+pub(crate) fn summary_of_pass(files: &DataFiles, data: &AnyDataset) -> Option<String> {
     let mut parts = vec![counted(data.n_rows()?, "sample")];
     if data.classes().is_none() {
         parts.extend(labels(data));
     }
-    Some(format!("{}: {}", path.display(), parts.join("; ")))
+    Some(format!("{files}: {}", parts.join("; ")))
 }
 
 /// What each label's values are, as far as they have been read: all of them if they are few, else

@@ -3,11 +3,12 @@
 use super::decay::Decay;
 use super::hyperparameter_flags;
 use super::loss_numbers::LossNumbers;
+use super::sizes::LayerSizes;
 use super::weights::{ClassWeight, class_weight};
 use crate::Failure;
-use crate::input::{Reading, TwoLabels};
-use crate::models::ModelKind;
+use crate::input::{DataFiles, Reading, TwoLabels};
 use crate::models::saved::SavedModel;
+use crate::models::{ModelKind, Sizes};
 use crate::report::note;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use clap::parser::ValueSource;
@@ -46,19 +47,28 @@ pub(crate) struct Arguments {
     /// The model.
     #[arg(long, value_enum)]
     pub(crate) model: ModelKind,
-    /// The training data, or - for the standard input; decompressed if its name ends in .gz or
-    /// .zst.
-    #[arg(long)]
-    pub(crate) data: PathBuf,
-    /// Data to test on after every epoch.
-    #[arg(long)]
-    pub(crate) test: Option<PathBuf>,
+    /// The training data: files that are read as one, folders of files, or - for the standard
+    /// input; decompressed if a name ends in .gz or .zst.
+    #[arg(id = "data", long = "data", value_name = "FILE", required = true, num_args = 1..)]
+    named_data: Vec<PathBuf>,
+    /// The files of --data.
+    #[arg(skip)]
+    pub(crate) data: DataFiles,
+    /// Data to test on after every epoch: files that are read as one, or folders of files.
+    #[arg(id = "test", long = "test", value_name = "FILE", num_args = 1..)]
+    named_test: Vec<PathBuf>,
+    /// The files of --test.
+    #[arg(skip)]
+    pub(crate) test: Option<DataFiles>,
+    /// matrix-market and npz: the labels of --test, as --labels are those of --data.
+    #[arg(long, value_name = "FILE", requires = "test")]
+    pub(crate) test_labels: Option<PathBuf>,
     /// Test on this share of the samples, drawn by --seed, and train on the others.
     #[arg(long, value_name = "SHARE", conflicts_with_all = ["test", "stream"], value_parser = share)]
     pub(crate) holdout: Option<f64>,
     /// Go on from a saved model, with other data: its weights, and how it reads data. With the
     /// state of the update rule too, if --save-state kept it.
-    #[arg(long, value_name = "MODEL", conflicts_with_all = ["features", "factors", "positive", "quantile", "delta"])]
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["features", "factors", "hidden", "embedding", "fields", "positive", "quantile", "delta"])]
     pub(crate) init: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reading: Reading,
@@ -110,20 +120,24 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 0)]
     pub(crate) warm_up: u64,
     /// How rows that a batch does not touch are updated. Decay that running means see (adam with
-    /// --weight-decay) has no exact form, lamb takes dense alone.
+    /// --weight-decay) has no exact form, lamb takes dense alone. Of field-aware-machine it is
+    /// touched if not said, as libffm does: exact and dense cost its whole table at every step.
     #[arg(long, value_enum, default_value = "exact")]
     pub(crate) lazy_update: Lazy,
     /// Models of two classes: the label of the positive class; any other is negative. If not said,
     /// labels that are -1 and 1, or from 0 to 1, are read as they are; of two others the larger, of
-    /// two words (csv) the second in byte order, is positive. The model's file keeps it.
+    /// two words the second in byte order, is positive. The model's file keeps it.
     #[arg(long, value_name = "LABEL", allow_negative_numbers = true)]
     pub(crate) positive: Option<String>,
     /// Leave the bias, the parameter `b`, at 0.
     #[arg(long)]
     pub(crate) no_bias: bool,
-    /// factorization-machine, matrix-factorization and multi-task: the columns of their tables.
+    /// factorization-machine, field-aware-machine, matrix-factorization and multi-task: the columns
+    /// of their tables, those of field-aware-machine for each field.
     #[arg(long, value_name = "K", default_value_t = 8, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) factors: usize,
+    #[command(flatten)]
+    pub(super) sizes: LayerSizes,
     #[command(flatten)]
     pub(crate) loss_numbers: LossNumbers,
     /// Weigh samples by their class: `balanced` gives all classes the same total weight, else each
@@ -249,15 +263,20 @@ impl Arguments {
     }
 
     /// Those of the command line.
-    pub(crate) fn of(matches: &ArgMatches) -> Result<Self, clap::Error> {
+    pub(crate) fn of(matches: &ArgMatches) -> Result<Self, Failure> {
         let mut arguments = Arguments::from_arg_matches(matches)?;
-        // What comes through a pipe is read once.
-        if cfg!(unix) && arguments.data.as_os_str() == "-" {
-            arguments.data = PathBuf::from("/dev/stdin");
+        arguments.data = DataFiles::of(&arguments.named_data)?;
+        if !arguments.named_test.is_empty() {
+            arguments.test = Some(DataFiles::of(&arguments.named_test)?);
         }
         let is_given = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
         let special = OF_SCHEDULES.iter().map(|(name, _)| *name).chain([FACTORS]);
         arguments.special = special.filter(|name| is_given(name)).collect();
+        // The interaction of fields is an operator by itself, before which an exact update would
+        // catch up with every row of its table at every step.
+        if arguments.model.reads_fields() && !is_given(LAZY_UPDATE) {
+            arguments.lazy_update = Lazy::Touched;
+        }
         arguments.l2 = matches.get_one::<Decay>(hyperparameter_flags::L2).cloned();
         let given = |name| match name {
             hyperparameter_flags::L2 => Some((name, arguments.l2.as_ref()?.of_rule())),
@@ -295,6 +314,7 @@ impl Arguments {
             ));
         }
         self.loss_numbers.check(self.model)?;
+        self.sizes.check(self.model)?;
         if self.clip_predictions.is_some() && !self.model.is_number() {
             let all = ModelKind::value_variants().iter().filter(|kind| kind.is_number());
             return Err(format!(
@@ -321,6 +341,11 @@ impl Arguments {
             )
             .into()),
         }
+    }
+
+    /// The sizes of the model.
+    pub(crate) fn sizes(&self) -> Sizes<'_> {
+        self.sizes.of(self.factors)
     }
 
     /// The share of the rule's penalty that a parameter takes, where --l2 says it for each table.
@@ -397,6 +422,9 @@ fn one_of(names: &[String]) -> String {
         _ => names.concat(),
     }
 }
+
+/// The argument of lazy updates.
+const LAZY_UPDATE: &str = "lazy_update";
 
 /// The flag of tables.
 const FACTORS: &str = "factors";

@@ -16,7 +16,7 @@ use nnz::training::checkpoint::Attachments;
 use nnz::training::{Evaluation, ScoreReport, score};
 use std::cell::Cell;
 
-/// Training of a model without weights of samples, by any rule.
+/// Training of a model by any rule.
 impl ModelVisitor for Run<'_> {
     type Output = Result<(), Failure>;
 
@@ -29,17 +29,17 @@ impl ModelVisitor for Run<'_> {
     }
 }
 
-/// Training of a model with weights of samples, by a few rules.
-pub(super) struct Weighted<'a>(pub(super) Run<'a>);
+/// Training of a model by a few rules.
+pub(super) struct FewRules<'a>(pub(super) Run<'a>);
 
-impl ModelVisitor for Weighted<'_> {
+impl ModelVisitor for FewRules<'_> {
     type Output = Result<(), Failure>;
 
     fn visit<M: Model<Element = f32>>(
         self,
         make: fn(Dims, Seed) -> nnz::Result<M>,
     ) -> Self::Output {
-        let Weighted(run) = self;
+        let FewRules(run) = self;
         let model = run.model(make)?;
         run.save(&optimizer::with_few(&run.arguments.optimizer, Fit { run, model })??)
     }
@@ -54,7 +54,7 @@ impl Run<'_> {
         if let Some(saved) = self.init {
             return Ok(saved.load(make)?);
         }
-        let dims = self.arguments.model.dims(self.train, self.arguments.factors);
+        let dims = self.arguments.model.dims(self.train, self.arguments.sizes())?;
         let mut model = make(dims, Seed(self.arguments.seed))?;
         self.arguments.loss_numbers.set(&mut model);
         Ok(model)

@@ -6,6 +6,7 @@ use super::run::Run;
 use super::state;
 use crate::Failure;
 use crate::files;
+use crate::input::DataFiles;
 use crate::models::notes::{CLIP, note_of_clip};
 use crate::report::tell;
 use clap::ValueEnum;
@@ -19,7 +20,8 @@ use std::path::{Path, PathBuf};
 /// Refuses files that cannot be kept, or would be lost, before any data is read.
 pub(crate) fn check(arguments: &Arguments) -> Result<(), Failure> {
     let (save, run) = (&arguments.save, &arguments.checkpoint);
-    let read = arguments.reading.files([&arguments.data].into_iter().chain(&arguments.test));
+    let mut read = arguments.reading.files([&arguments.data].into_iter().chain(&arguments.test));
+    read.extend(arguments.test_labels.clone());
     let saved = save.iter().map(|path| ("--save", path));
     let state = state::to_save(arguments);
     let saved = saved.chain(state.iter().map(|path| ("--save-state", path)));
@@ -86,7 +88,10 @@ pub(crate) fn attach<'a, R: UpdateRule, E>(
     run: &'a Run<'a>,
 ) -> Result<Trainer<'a, R, E>, Failure> {
     let arguments = run.arguments;
-    let size = |path: &Path| path.metadata().map(|metadata| metadata.len());
+    let size = |files: &DataFiles| -> std::io::Result<u64> {
+        let sizes = files.paths().iter().map(|path| path.metadata().map(|there| there.len()));
+        sizes.sum()
+    };
     trainer = trainer.setting("bytes of the data", size(&arguments.data)?.to_string());
     for (name, note) in run.notes {
         trainer = trainer.setting(*name, &note[..]);

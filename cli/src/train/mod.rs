@@ -24,24 +24,24 @@ mod fit;
 mod hyperparameter_flags;
 mod keep;
 mod loss_numbers;
-mod optimizer;
+pub(crate) mod optimizer;
 mod run;
 mod schedule;
+mod sizes;
 mod state;
 pub(crate) mod weights;
 
-use crate::input::Known;
-use crate::input::TwoLabels;
+use crate::input::{Format, Known, TwoLabels};
 use crate::models::notes::{note_of_read_labels, notes_of_two_labels};
 use crate::models::saved::SavedModel;
-use crate::models::{ModelKind, Task};
+use crate::models::{ModelKind, Task, fields};
 use crate::report::summary::summary;
 use crate::report::{self, note, tell, written};
 use crate::{Failure, Program};
 use arguments::{Arguments, Clip};
 use best_epoch::BestEpoch;
 use clipping::Clipping;
-use fit::Weighted;
+use fit::FewRules;
 use nnz::data::AnyDataset;
 use nnz_device::thread_pool;
 use run::{Output, Run};
@@ -51,20 +51,30 @@ pub(crate) fn program() -> Program {
 }
 
 fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let reading = &arguments.reading;
+    // The fields of features are kept for models that read them.
+    let mut reading = arguments.reading.clone();
+    reading.reads_fields = arguments.model.reads_fields();
+    let reading = &reading;
     if let Some(threads) = reading.threads {
         thread_pool::set_max_threads(threads);
     }
     arguments.check()?;
     decay::check(arguments)?;
     optimizer::check(arguments)??;
+    if arguments.init.is_none() {
+        optimizer::check_few(arguments.sizes.kind(arguments.model)?, &arguments.optimizer)?;
+    }
     reading.check(&arguments.data, arguments.features)?;
+    if reading.unknown.is_some() && reading.format_of(arguments.data.first()) == Format::Ratings {
+        return Err("--unknown: the model knows the users and items of its training data; `evaluate` and `predict` take others: leave it out, and --skip ROWS for lines of --test with others".into());
+    }
     keep::check(arguments)?;
     let init = arguments.init.as_deref().map(SavedModel::open).transpose()?;
     let (reading, known) = match &init {
         Some(saved) => {
             arguments.check_init(saved)?;
-            (saved.reading(reading, &arguments.data)?, saved.known_of_labelled())
+            let known = Known { is_scored: false, ..saved.known_of_labelled() };
+            (saved.reading(reading, &arguments.data)?, known)
         }
         None => {
             let mut reading = reading.clone();
@@ -94,12 +104,12 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     if let Some(labels) = two_labels {
         let told = labels.told(&reading.label_names);
-        note(format_args!("{}: {told}", arguments.data.display()));
+        note(format_args!("{}: {told}", arguments.data));
     } else if let ([negative, positive], true) =
         (&reading.label_names[..], arguments.model.has_two_classes())
     {
-        let path = arguments.data.display();
-        note(format_args!("{path}: {positive} is positive, {negative} is negative"));
+        let files = &arguments.data;
+        note(format_args!("{files}: {positive} is positive, {negative} is negative"));
     }
     let read_labels = labels_as_read(arguments, two_labels, &train);
     let labelled = |data| match two_labels {
@@ -109,6 +119,8 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let train = labelled(train)?;
     let has_column = reading.has_weights();
     let kind = weights::kind(arguments, init.as_ref().map(|saved| saved.kind), &train, has_column)?;
+    let kind = if init.is_none() { arguments.sizes.kind(kind)? } else { kind };
+    optimizer::check_few(kind, &arguments.optimizer)?;
     let (train, held_out) = arguments.held_out(train)?;
     let train = weights::with_class_weights(arguments, two_labels, &reading.label_names, train)?;
     let train = weights::with_any_weights(kind, train)?;
@@ -117,18 +129,29 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let known = Known::of(&train);
     let known = Known { ids: known.ids.clone().or(ids), ..known };
     let test = match &arguments.test {
-        Some(path) => {
-            let test = report::reading(path, || reading.open(path, &known, false))?;
-            note(summary(&reading, path, &test, Some(&known), arguments.features));
+        Some(files) => {
+            let mut reading = reading.clone();
+            reading.labels.clone_from(&arguments.test_labels);
+            reading.check_formats(files)?;
+            let test = report::reading(files, || reading.open(files, &known, false))?;
+            note(summary(&reading, files, &test, Some(&known), arguments.features));
             Some(labelled(test)?)
         }
         None => held_out,
     };
+    if kind.reads_fields() {
+        let of_init = init.as_ref().and_then(|saved| saved.metadata.dims.get("fields"));
+        let n_fields = of_init.or(arguments.sizes().fields).or(fields::number_of(&train));
+        fields::check(&train, n_fields, &arguments.data.to_string())?;
+        for (data, files) in test.iter().zip(&arguments.test) {
+            fields::check(data, n_fields, &files.to_string())?;
+        }
+    }
     let test = test.map(|test| weights::with_any_weights(kind, test)).transpose()?;
     let noted_clip = init.as_ref().and_then(|saved| saved.clip);
     let clip = arguments.clip_predictions.or(noted_clip.map(|(low, high)| Clip::Range(low, high)));
     let clipping = Clipping::new(clip, &train);
-    let (mut notes, output) = (reading.notes(&arguments.data, &known), Output::default());
+    let (mut notes, output) = (reading.notes(arguments.data.first(), &known), Output::default());
     notes.extend(notes_of_two_labels(two_labels));
     notes.extend(read_labels.as_deref().map(note_of_read_labels));
     let best = BestEpoch::new(arguments);
@@ -144,7 +167,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         output: &output,
         best: &best,
     };
-    kind.with_weighted(run, Weighted)?;
+    kind.with_few(run, FewRules)?;
     if let Some(line) = best.last_line(arguments).filter(|_| !report::is_quiet()) {
         if arguments.json { tell(line) } else { output.line(&line) }
     }

@@ -2,6 +2,7 @@
 
 use super::arguments::{Arguments, Lazy};
 use crate::Failure;
+use crate::models::ModelKind;
 use nnz::core::update_rules::{
     AdaGrad, Adam, Ftrl, LazyUpdate, RuleVisitor, Saga, Sgd, Step, Svrg, UnknownRule, UpdateRule,
     with_rule,
@@ -43,7 +44,7 @@ pub(crate) fn with<V: RuleVisitor>(name: &str, visitor: V) -> Result<V::Output, 
     }
 }
 
-/// The rules of models with weights of samples: each pair of a model and a rule is compiled.
+/// The rules of some models and of variants of others: each pair of a model and a rule is compiled.
 pub(crate) const FEW: [&str; 4] = [Sgd::NAME, AdaGrad::NAME, Ftrl::NAME, Adam::NAME];
 
 /// [`with`] of the [few](FEW).
@@ -55,6 +56,17 @@ pub(crate) fn with_few<V: RuleVisitor>(name: &str, visitor: V) -> Result<V::Outp
         name if name == Adam::NAME => Ok(visitor.visit(Adam::default())),
         name => Err(UnknownRule { name: name.to_owned() }),
     }
+}
+
+/// Refuses a rule by which a model is not trained.
+pub(super) fn check_few(kind: ModelKind, name: &str) -> Result<(), String> {
+    if !kind.has_few_rules() || FEW.contains(&name) {
+        return Ok(());
+    }
+    Err(format!(
+        "--optimizer {name} is not for this model, with its weights and layers: choose {}",
+        FEW.join(", ")
+    ))
 }
 
 /// Refuses what [`configured`] would refuse, before any data is read.

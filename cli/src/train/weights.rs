@@ -68,7 +68,8 @@ pub(super) fn kind(
 /// The kind with weights of samples of what the command line asks for.
 fn weighted(arguments: &Arguments) -> Result<ModelKind, Failure> {
     let Some(kind) = arguments.model.weighted() else {
-        let all = ModelKind::value_variants().iter().filter(|kind| kind.weighted().is_some());
+        let all = ModelKind::value_variants().iter();
+        let all = all.filter(|kind| kind.base() == **kind && kind.weighted().is_some());
         let names: Vec<String> = all.map(name_of).collect();
         return Err(format!(
             "weights of samples are for --model {}, but the model is {}: leave them out, or choose another --model",

@@ -8,7 +8,7 @@ mod errors;
 mod operators;
 mod tables;
 
-pub use tables::{short_storage_tables, storage_tables};
+pub use tables::storage_tables;
 
 /// A generated page.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -35,7 +35,11 @@ fn index() -> Page {
         })
         .collect();
     text.push_str(&table(&["family", "operators"], &rows));
-    text.push_str("\n## Storage of the result\n\n");
+    text.push_str(
+        "\n## Storage of the result\n\n\
+         What an operator gives for operands of each storage type. A `csr` holds the entries of a matrix row by row; a `row_sparse` \
+         array holds some rows of a larger one: a gradient, or a table that batches read by rows.\n\n",
+    );
     text.push_str(&storage_tables());
     text.push_str(
         "\n## Reading the pages\n\n\

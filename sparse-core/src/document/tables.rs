@@ -7,23 +7,7 @@ use crate::storage::Storage;
 /// Tables of the operators with one operand and with two, and the rules of those with more;
 /// operators with the same rules share a row.
 pub fn storage_tables() -> String {
-    tables(&groups(operators::all()), usize::MAX)
-}
-
-/// The same of the products, the element-wise operators, the reductions and the conversions, of
-/// each row the first few names.
-pub fn short_storage_tables() -> String {
-    const FAMILIES: [&str; 5] = ["dot", "elementwise", "unary", "reduce", "storage"];
-    let rows = operators::families()
-        .into_iter()
-        .filter(|(family, _)| FAMILIES.contains(family))
-        .flat_map(|(_, rows)| rows.iter().copied());
-    tables(&groups(rows), 5)
-}
-
-/// The tables of groups, of each at most so many names.
-fn tables(groups: &[Vec<&'static Operator>], most: usize) -> String {
-    let names = |group: &[&Operator]| names(group, most);
+    let groups = groups(operators::all());
     let arrays: Vec<String> = Storage::ALL.map(|storage| code(storage.name())).into();
     let one: Vec<Vec<String>> = groups
         .iter()
@@ -171,10 +155,6 @@ fn code(word: &str) -> String {
     format!("`{word}`")
 }
 
-fn names(group: &[&Operator], most: usize) -> String {
-    let mut text = code_list(group.iter().take(most).map(|operator| operator.name));
-    if group.len() > most {
-        text.push_str(&format!(" and {} others", group.len() - most));
-    }
-    text
+fn names(group: &[&Operator]) -> String {
+    code_list(group.iter().map(|operator| operator.name))
 }

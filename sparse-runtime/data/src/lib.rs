@@ -56,7 +56,7 @@ pub use batches::{DatasetBatch, DatasetBatches};
 pub use classes::Classes;
 pub use column::{Column, ColumnValues};
 pub use dataset::{Dataset, DatasetBuilder};
-pub use delimited::{Delimited, NumberScale, Numbers};
+pub use delimited::{Delimited, NumberScale, Numbers, OpenQuotes};
 pub use error::{ColumnName, DataError, Error, Result};
 pub use feature_names::FeatureNames;
 pub use frequency::FrequencyOrder;
@@ -74,6 +74,7 @@ pub use source::{
 };
 pub use text::{
     IdMap, OnError, ReadOptions, ReadProgress, RowFormat, SkippedRow, TextReader, WholeFormat,
+    label_words,
 };
 pub use vowpal_wabbit::VowpalWabbit;
 pub use weights::ClassWeights;

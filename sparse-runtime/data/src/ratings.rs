@@ -38,6 +38,7 @@ pub struct Ratings {
     separator: Separator,
     users: Option<IdMap>,
     items: Option<IdMap>,
+    numbers_unknown: bool,
     without_labels: bool,
 }
 
@@ -79,6 +80,28 @@ impl Ratings {
     #[must_use]
     pub fn items(self, items: IdMap) -> Self {
         Ratings { items: Some(items), ..self }
+    }
+
+    /// An id that is not among the [known](Self::users) ones gets the number behind the last of
+    /// them, and is no error: a model with one table row more, of zeros, scores it by what it
+    /// knows.
+    ///
+    /// ```
+    /// use nnz::data::{ColumnValues, IdMap, Ratings, TextReader};
+    ///
+    /// let known = |ids: [&'static str; 2]| IdMap::from_iter(ids);
+    /// let format = Ratings::new().users(known(["anna", "bert"])).items(known(["x", "y"]));
+    /// let text = b"carla,y,4\nbert,z,3\n";
+    /// let data = TextReader::new(format.number_unknown()).read_bytes("later", text)?;
+    /// let Some(ColumnValues::Ids(users)) = data.column("user").map(|c| c.values()) else {
+    ///     panic!("no users");
+    /// };
+    /// assert_eq!((users.view().number(0), users.view().number(1)), (2, 1));
+    /// # Ok::<(), nnz::Error>(())
+    /// ```
+    #[must_use]
+    pub fn number_unknown(self) -> Self {
+        Ratings { numbers_unknown: true, ..self }
     }
 
     /// A line has a user and an item, and further fields are ignored: enough to predict. The first
@@ -156,6 +179,7 @@ impl<T: Float> RowFormat<T> for Ratings {
         let ids = |name, known: &Option<IdMap>| Ids {
             name,
             is_known: known.is_some(),
+            numbers_unknown: known.is_some() && self.numbers_unknown,
             map: known.clone().unwrap_or_default(),
         };
         let ids = [ids("user", &self.users), ids("item", &self.items)];
@@ -184,6 +208,7 @@ pub struct Parser {
 struct Ids {
     name: &'static str,
     is_known: bool,
+    numbers_unknown: bool,
     map: IdMap,
 }
 
@@ -195,11 +220,19 @@ impl Ids {
             return Err(Problem::Field { column: column(), expected: "an id", found: found() });
         }
         let id = str::from_utf8(text).map_err(|_| Problem::NotUtf8 { found: found() })?;
-        if self.is_known && self.map.number(id).is_none() {
+        if self.is_known && !self.numbers_unknown && self.map.number(id).is_none() {
             let n_known = self.map.len();
             return Err(Problem::UnknownId { column: column(), found: found(), n_known });
         }
         Ok(id)
+    }
+
+    /// The number of an id, if there is one left.
+    fn number(&mut self, id: &str) -> Option<u32> {
+        match self.map.number(id) {
+            None if self.numbers_unknown => u32::try_from(self.map.len()).ok(),
+            _ => self.map.insert(id),
+        }
     }
 }
 
@@ -275,10 +308,10 @@ impl Parser {
         let user_id = users.check(user.1).map_err(|problem| Fault { offset: user.0, problem })?;
         let item_id = items.check(item.1).map_err(|problem| Fault { offset: item.0, problem })?;
         for (position, id) in [(USER, user_id), (ITEM, item_id)] {
-            let Ids { name, map, .. } = &mut self.ids[position];
-            let number = map.insert(id).ok_or_else(|| {
+            let ids = &mut self.ids[position];
+            let number = ids.number(id).ok_or_else(|| {
                 let offset = [user.0, item.0][position];
-                Fault { offset, problem: Problem::TooManyIds { column: (*name).to_owned() } }
+                Fault { offset, problem: Problem::TooManyIds { column: ids.name.to_owned() } }
             })?;
             rows.ids(position).push(number);
         }
@@ -471,6 +504,15 @@ mod tests {
         let test = reader.read_bytes("file", b"w,i,1\nv,k,1\nu,j,2\n").unwrap();
         assert_eq!(content(&test), (vec![0], vec![1], vec![2.0]));
         assert_eq!(test.report().unwrap().n_skipped, 2);
+    }
+
+    #[test]
+    fn unknown_ids_have_the_number_behind_the_known_ones() {
+        let map = |ids: [&'static str; 2]| IdMap::from_iter(ids);
+        let known = Ratings::new().users(map(["u", "v"])).items(map(["i", "j"])).number_unknown();
+        let data = read(known, "v,k,1\nw,i,2\nx,j,3\n").unwrap();
+        assert_eq!(content(&data), (vec![1, 2, 2], vec![2, 0, 1], vec![1.0, 2.0, 3.0]));
+        assert_eq!(data.id_map("user").unwrap().len(), 2);
     }
 
     #[test]

@@ -392,6 +392,11 @@ pub enum Problem {
     /// A quoted field that does not end in its line, or that is followed by other text.
     #[error("a quoted field must end with `\"` before the next separator and in the same line")]
     Quote,
+    /// A quoted field of a [stream](super::stream) that does not end in its line.
+    #[error(
+        "a quoted field does not end in its line: in a stream every line end is the end of a sample, so read files with line ends in quotes into memory"
+    )]
+    QuotedLineEnd,
     /// A byte 0: the file is not text, or in UTF-16.
     #[error("a NUL byte: the file is not text in UTF-8 or ASCII")]
     NulByte,

@@ -63,6 +63,13 @@ pub enum Error {
 
 sparse_core::debug_of_errors!(Error);
 
+/// Workers cannot exchange bytes, as a store says it.
+impl From<crate::store::CommunicatorError> for Error {
+    fn from(error: crate::store::CommunicatorError) -> Self {
+        Error::Store(error.into())
+    }
+}
+
 /// The error of the part that failed, whichever layer says so.
 impl From<nnz_step::Error> for Error {
     fn from(error: nnz_step::Error) -> Self {

@@ -72,6 +72,31 @@ impl<R> JoinedLines<R> {
     }
 }
 
+/// Follows the quotes of lines as they come, as through a pipe;
+/// [`Delimited::open_quotes`](super::Delimited::open_quotes) makes it.
+#[derive(Debug)]
+pub struct OpenQuotes {
+    lines: JoinedLines<io::Empty>,
+    scratch: Vec<u8>,
+}
+
+impl OpenQuotes {
+    pub(super) fn new(separator: Option<u8>) -> Self {
+        OpenQuotes { lines: JoinedLines::new(io::empty(), separator), scratch: Vec::new() }
+    }
+
+    /// Goes on with more text; whether it ends within a quoted field, so that the next line belongs
+    /// to the same sample. O(bytes).
+    pub fn follow(&mut self, text: &[u8]) -> bool {
+        if let Some(separator) = self.lines.separator {
+            self.scratch.clear();
+            self.scratch.extend_from_slice(text);
+            self.lines.join(&mut self.scratch, separator);
+        }
+        self.lines.is_quoted
+    }
+}
+
 impl<R: Read> Read for JoinedLines<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.reader.read(buffer)?;
@@ -108,6 +133,15 @@ mod tests {
         let read = |separator| JoinedLines::new(text, separator).read(&mut [0; 100]);
         assert_eq!(read(Some(b',')).unwrap_err().kind(), io::ErrorKind::InvalidData);
         assert_eq!(read(None).unwrap(), text.len());
+    }
+
+    #[test]
+    fn quotes_are_followed_from_line_to_line() {
+        let mut quotes = OpenQuotes::new(Some(b','));
+        let lines = ["a,b\n", "\"c\n", "\"\"d\n", "e\",1\n", "5\" disk\n", "\"x\""];
+        let found = lines.map(|line| quotes.follow(line.as_bytes()));
+        assert_eq!(found, [false, true, true, false, false, false]);
+        assert!(!OpenQuotes::new(None).follow(b"\"a\n"));
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod texts;
 
 use super::text::{ColumnKind, ColumnLayout, RowFormat, sealed::Sealed, whole_format};
 use super::{DataError, Hashing, WEIGHT};
+pub use joined_lines::OpenQuotes;
 pub(crate) use joined_lines::{JoinedLines, LINE_END};
 use nnz_step::model::InputRole;
 use parse::Parser;
@@ -350,6 +351,21 @@ impl Delimited {
     fn column(mut self, name: &str, kind: Kind) -> Self {
         self.columns.push((name.to_owned(), kind));
         self
+    }
+
+    /// What follows the quotes of lines as they come through a pipe, to know which lines belong to
+    /// one sample.
+    ///
+    /// ```
+    /// use nnz::data::{Delimited, Hashing};
+    ///
+    /// let mut quotes = Delimited::csv(Hashing::new(10)?).open_quotes();
+    /// assert!(quotes.follow(b"1,\"red\n"));
+    /// assert!(!quotes.follow(b"wine\"\n"));
+    /// # Ok::<(), nnz::Error>(())
+    /// ```
+    pub fn open_quotes(&self) -> OpenQuotes {
+        OpenQuotes::new(self.quoted_separator())
     }
 
     /// Text whose quoted fields are on one line.

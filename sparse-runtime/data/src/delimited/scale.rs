@@ -41,11 +41,33 @@ impl Delimited {
     /// [`ReadError::Io`], those of compressed files, and [`ReadError::Syntax`] for a header that
     /// differs from the schema.
     pub fn measure(&self, path: impl AsRef<Path>) -> Result<Vec<NumberScale>, ReadError> {
-        let path = path.as_ref();
+        self.measure_paths([path])
+    }
+
+    /// Like [`measure`](Self::measure), over the samples of several files.
+    ///
+    /// # Errors
+    ///
+    /// As [`measure`](Self::measure).
+    pub fn measure_paths<P: AsRef<Path>>(
+        &self,
+        paths: impl IntoIterator<Item = P>,
+    ) -> Result<Vec<NumberScale>, ReadError> {
+        let mut moments: Vec<Moments> = Vec::new();
+        for path in paths {
+            self.add_moments(path.as_ref(), &mut moments)?;
+        }
+        let is_numeric = |(_, kind): &&(String, Kind)| *kind == Kind::Numeric(Numbers::Value);
+        let names = self.columns.iter().filter(is_numeric).map(|(name, _)| name.clone());
+        let moments = moments.into_iter().chain(std::iter::repeat(Moments::default()));
+        Ok(names.zip(moments).map(|(column, moments)| moments.scale(column)).collect())
+    }
+
+    /// Adds the numbers of a file to the moments of their columns.
+    fn add_moments(&self, path: &Path, moments: &mut Vec<Moments>) -> Result<(), ReadError> {
         let name = path.display().to_string();
         let mut parser = Parser::new(self);
         let mut blocks = Blocks::with_size(self.joined(open(path)?), BLOCK_BYTES);
-        let mut moments: Vec<Moments> = Vec::new();
         let (mut numbers, mut lines) = (Vec::new(), None);
         while let Some(block) =
             blocks.next().map_err(|error| error.after(&name, lines.unwrap_or(0)))?
@@ -69,10 +91,7 @@ impl Delimited {
                 }
             }
         }
-        let is_numeric = |(_, kind): &&(String, Kind)| *kind == Kind::Numeric(Numbers::Value);
-        let names = self.columns.iter().filter(is_numeric).map(|(name, _)| name.clone());
-        let moments = moments.into_iter().chain(std::iter::repeat(Moments::default()));
-        Ok(names.zip(moments).map(|(column, moments)| moments.scale(column)).collect())
+        Ok(())
     }
 
     /// Subtracts a mean from the numbers of some columns and divides them by a deviation. These are

@@ -7,6 +7,7 @@ use crate::number::number;
 use crate::text::{Lines, RowParser};
 use crate::{DataError, ReadError};
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::path::Path;
 
 /// More distinct labels than this are no words for classes.
@@ -55,7 +56,12 @@ impl Delimited {
     /// [`DataError::Schema`] for a column that is not declared.
     pub fn texts_of_lines(&self, text: &[u8], column: &str) -> Result<Vec<String>, DataError> {
         let position = self.position(column)?;
-        let lines = Lines::new(text).filter(|(_, line)| !line.is_empty());
+        let mut joined = Vec::with_capacity(text.len());
+        // Memory has no error of reading; a byte 0xff is refused where samples are read.
+        if self.joined(text).read_to_end(&mut joined).is_err() {
+            joined = text.to_vec();
+        }
+        let lines = Lines::new(&joined).filter(|(_, line)| !line.is_empty());
         Ok(lines.map(|(_, line)| self.text_at(line, position)).collect())
     }
 
@@ -66,27 +72,42 @@ impl Delimited {
     ///
     /// [`ReadError::Content`] for more than 65,536 of them; and those of [`texts`](Self::texts).
     pub fn label_texts(&self, path: impl AsRef<Path>) -> Result<Option<Vec<String>>, ReadError> {
-        let path = path.as_ref();
+        self.label_texts_of_paths([path])
+    }
+
+    /// Like [`label_texts`](Self::label_texts), of several files.
+    ///
+    /// # Errors
+    ///
+    /// As [`label_texts`](Self::label_texts).
+    pub fn label_texts_of_paths<P: AsRef<Path>>(
+        &self,
+        paths: impl IntoIterator<Item = P>,
+    ) -> Result<Option<Vec<String>>, ReadError> {
         let is_label = |(_, kind): &(String, Kind)| *kind == Kind::Label;
         let Some(position) = self.columns.iter().position(is_label) else { return Ok(None) };
         let mut texts = BTreeSet::new();
         let (mut has_words, mut n_samples) = (false, 0);
-        self.each_line(path, |line| {
-            let text = self.text_at(line, position);
-            has_words |= !text.is_empty() && !matches!(number::<f64>(text.as_bytes()), Ok((_, [])));
-            // A label that is missing is refused where it is read.
-            if !text.is_empty() {
-                texts.insert(text);
+        for path in paths {
+            let path = path.as_ref();
+            self.each_line(path, |line| {
+                let text = self.text_at(line, position);
+                let is_number = || matches!(number::<f64>(text.as_bytes()), Ok((_, [])));
+                has_words |= !text.is_empty() && !is_number();
+                // A label that is missing is refused where it is read.
+                if !text.is_empty() {
+                    texts.insert(text);
+                }
+                n_samples += 1;
+                if has_words { texts.len() <= MOST_LABELS } else { n_samples < ENOUGH_NUMBERS }
+            })?;
+            if texts.len() > MOST_LABELS {
+                let file = path.display().to_string();
+                let message = format!(
+                    "the labels are words, of which there are more than {MOST_LABELS}: is it the column of the label?"
+                );
+                return Err(ReadError::Content { file, message });
             }
-            n_samples += 1;
-            if has_words { texts.len() <= MOST_LABELS } else { n_samples < ENOUGH_NUMBERS }
-        })?;
-        if texts.len() > MOST_LABELS {
-            let file = path.display().to_string();
-            let message = format!(
-                "the labels are words, of which there are more than {MOST_LABELS}: is it the column of the label?"
-            );
-            return Err(ReadError::Content { file, message });
         }
         Ok(has_words.then(|| texts.into_iter().collect()))
     }
@@ -194,9 +215,33 @@ mod tests {
     }
 
     #[test]
+    fn words_and_moments_are_those_of_all_files() {
+        let folder = std::env::temp_dir().join(format!("nnz-all-files-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let paths = [folder.join("1.csv"), folder.join("2.csv")];
+        std::fs::write(&paths[0], "y,who,n\nno,a,1\n").unwrap();
+        std::fs::write(&paths[1], "y,who,n\nyes,b,3\nno,c,5\n").unwrap();
+        let names = format().label_texts_of_paths(&paths).unwrap().unwrap();
+        let scales = format().measure_paths(&paths).unwrap();
+        let data: Dataset = {
+            let named = format().label_names(names.clone());
+            TextReader::new(named).read_paths(&paths).unwrap()
+        };
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(names, ["no", "yes"]);
+        let variance = 8.0 / 3.0;
+        assert!((scales[0].mean - 3.0).abs() < 1e-12, "{scales:?}");
+        assert!((scales[0].deviation.powi(2) - variance).abs() < 1e-12, "{scales:?}");
+        let Some(ColumnValues::Dense(labels)) = data.labels() else { panic!("no labels") };
+        assert_eq!(labels.values(), [0.0, 1.0, 0.0]);
+    }
+
+    #[test]
     fn texts_of_a_column_are_one_for_each_sample() {
         let texts = format().texts_of_lines(b"1, anna ,2\n\n0,\"b,c\",3\n", "who").unwrap();
         assert_eq!(texts, ["anna", "b,c"]);
+        let texts = format().texts_of_lines(b"1,\"an\nna\",2\n0,ben,3\n", "who").unwrap();
+        assert_eq!(texts, ["an\nna", "ben"]);
         let error = format().texts_of_lines(b"", "whom").unwrap_err().to_string();
         assert!(error.contains("there is no column `whom`: there are y, who, n"), "{error}");
     }

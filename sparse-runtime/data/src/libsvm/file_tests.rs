@@ -2,6 +2,7 @@ use super::tests::parse;
 use super::{IndexBase, Reader, read, write};
 use crate::{Dataset, ReadError};
 use nnz_arrays::formats::Csr;
+use nnz_arrays::kernels::Parallel;
 use std::path::PathBuf;
 
 /// A folder of this test's own.
@@ -162,4 +163,31 @@ fn what_cannot_be_written() {
     assert!(!path.exists());
     let error = write("no/such/folder/file.svm", &data).unwrap_err();
     assert!(matches!(error, ReadError::Io { .. }), "{error}");
+}
+
+/// Base and width are those of all files: the first one has neither index 0 nor the largest.
+#[test]
+fn several_files_are_read_as_one() {
+    let folder = folder("several");
+    let texts = ["1 1:1 2:1\n0 2:1", "", "1 0:1 7:2\n"];
+    let path = |number: usize| folder.join(format!("{number}.svm"));
+    for (number, text) in texts.iter().enumerate() {
+        std::fs::write(path(number), text).unwrap();
+    }
+    let paths: Vec<PathBuf> = (0..texts.len()).map(path).collect();
+    for parallel in [Parallel::Sequential, Parallel::Threads(2)] {
+        let reader = Reader::new().parallel(parallel);
+        let found = reader.read_paths(&paths).unwrap();
+        let expected = parse("1 1:1 2:1\n0 2:1\n1 0:1 7:2\n", IndexBase::Detect).unwrap();
+        assert_eq!(found.features(), expected.features());
+        assert_eq!((found.n_rows(), found.n_features()), (3, 8));
+        assert_eq!(found.report().unwrap().index_base, Some(IndexBase::Zero));
+    }
+    std::fs::write(path(2), "1 1:1\n\n0 x\n").unwrap();
+    let error = Reader::new().read_paths(&paths).unwrap_err().to_string();
+    assert!(error.contains("2.svm:3:3: expected `index:value`"), "{error}");
+    let part = Reader::new().index_base(IndexBase::One).n_features(9).part(0, 2);
+    let error = part.read_paths(&paths).unwrap_err().to_string();
+    assert!(error.contains("several files are not cut as one"), "{error}");
+    std::fs::remove_dir_all(folder).unwrap();
 }

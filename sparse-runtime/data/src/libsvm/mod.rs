@@ -36,6 +36,7 @@ mod format;
 mod parallel;
 mod parse;
 mod parsed_samples;
+mod parsing;
 mod read;
 mod tolerance;
 mod uninit_output;

@@ -1,16 +1,10 @@
 //! Reading LibSVM text from files and bytes into a dataset.
 
-use super::super::blocks::{BLOCK_BYTES, Blocks, Compression, io_error, open};
-use super::super::read_error::Fault;
-use super::super::text::{BYTE_ORDER_MARK, Skips, count_lines, place_in, skip_faults};
-use super::super::{Dataset, OnError, Place, ReadError, ReadReport};
+use super::super::blocks::{Compression, io_error, open};
+use super::super::{Dataset, OnError, ReadError};
 use super::file_part::{FilePart, lines_before};
-use super::parallel::{Found, Reading, lines_of_piece, n_pieces, read_pieces};
-use super::parse::Rules;
-use super::parsed_samples::ParsedSamples;
+use super::parsing::Parsing;
 use super::tolerance::Tolerance;
-use crate::Problem;
-use nnz_arrays::formats::{ColumnIds, Csr};
 use nnz_arrays::in_library;
 use nnz_arrays::kernels::Parallel;
 use nnz_device::thread_pool::MAX_PARTS;
@@ -18,7 +12,8 @@ use sparse_core::element::Float;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::marker::PhantomData;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The index of the first feature in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -54,8 +49,10 @@ pub struct Reader<T: Float = f32> {
     pub(super) n_features: Option<usize>,
     pub(super) part: Option<FilePart>,
     pub(super) tolerance: Tolerance,
+    /// The words that are labels, in byte order; none where labels are numbers.
+    pub(super) label_names: Arc<[String]>,
     parallel: Parallel,
-    on_error: OnError,
+    pub(super) on_error: OnError,
     element: PhantomData<T>,
 }
 
@@ -67,6 +64,7 @@ impl Reader {
             n_features: None,
             part: None,
             tolerance: Tolerance::default(),
+            label_names: Arc::default(),
             parallel: Parallel::Sequential,
             on_error: OnError::Fail,
             element: PhantomData,
@@ -81,7 +79,7 @@ impl Default for Reader {
 }
 
 impl<T: Float> Reader<T> {
-    fn n_threads(&self) -> usize {
+    pub(super) fn n_threads(&self) -> usize {
         self.parallel.n_threads().min(MAX_PARTS)
     }
 
@@ -97,6 +95,14 @@ impl<T: Float> Reader<T> {
     #[must_use]
     pub fn n_features(mut self, n_features: impl Into<Option<usize>>) -> Self {
         self.n_features = n_features.into();
+        self
+    }
+
+    /// Labels are these words, in byte order: each is read as its position among them, from zero.
+    /// Any other is an error. [`label_words`](crate::label_words) finds them.
+    #[must_use]
+    pub fn label_names(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.label_names = names.into_iter().collect();
         self
     }
 
@@ -144,6 +150,7 @@ impl<T: Float> Reader<T> {
             n_features: self.n_features,
             part: self.part,
             tolerance: self.tolerance,
+            label_names: self.label_names,
             parallel: self.parallel,
             on_error: self.on_error,
             element: PhantomData,
@@ -166,17 +173,50 @@ impl<T: Float> Reader<T> {
         ) -> Result<Dataset<T>, ReadError>)
     }
 
+    /// Reads files one after the other, as one: the index base and the number of features are those
+    /// of all of them. A file may be without samples, as long as another has some. Errors name the
+    /// file.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_path`](Reader::read_path); [`ReadError::Part`] if a part was requested.
+    pub fn read_paths<P: AsRef<Path>>(
+        &self,
+        paths: impl IntoIterator<Item = P>,
+    ) -> Result<Dataset<T>, ReadError> {
+        let paths: Vec<PathBuf> = paths.into_iter().map(|path| path.as_ref().to_owned()).collect();
+        let (reader, paths) = (self, &paths[..]);
+        in_library!(<T> Reader::<T>::files => (
+            reader: &Reader<T>,
+            paths: &[PathBuf],
+        ) -> Result<Dataset<T>, ReadError>)
+    }
+
+    fn files(&self, paths: &[PathBuf]) -> Result<Dataset<T>, ReadError> {
+        if let Some(part) = self.part {
+            let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+            let reason = "several files are not cut as one: read a part of each";
+            return Err(no_part(&names.join(", "), part, reason));
+        }
+        self.parallel.check("libsvm::Reader::parallel")?;
+        // Of a compressed file the bytes of text are not known.
+        let plain = paths.iter().filter(|path| {
+            let name = path.display().to_string();
+            Compression::of(&name).is_none()
+        });
+        let bytes: u64 =
+            plain.map(|path| std::fs::metadata(path).map_or(0, |metadata| metadata.len())).sum();
+        let mut parsing = Parsing::new(self, usize::try_from(bytes).unwrap_or(0));
+        for path in paths {
+            parsing.lines_of(&path.display().to_string(), true, open(path)?)?;
+        }
+        parsing.finish()
+    }
+
     fn file(&self, path: &Path) -> Result<Dataset<T>, ReadError> {
         let name = path.display().to_string();
         match self.part {
-            None => {
-                let reader = open(path)?;
-                let bytes = match Compression::of(&name) {
-                    None => std::fs::metadata(path).map_or(0, |metadata| metadata.len()),
-                    Some(_) => 0,
-                };
-                self.read_lines(&name, true, reader, bytes)
-            }
+            None => self.files(&[path.to_owned()]),
             Some(part) if Compression::of(&name).is_some() => {
                 Err(no_part(&name, part, "a compressed file cannot be cut: decompress it first"))
             }
@@ -222,8 +262,13 @@ impl<T: Float> Reader<T> {
             return self.read_part(name, part, Cursor::new(text));
         }
         self.parallel.check("libsvm::Reader::parallel")?;
-        let mut parsing = Parsing::new(name, self, true, text.len());
-        parsing.block(text)?;
+        let mut parsing = Parsing::new(self, text.len());
+        if self.label_names.is_empty() {
+            parsing.begin(name, true);
+            parsing.block(text)?;
+        } else {
+            parsing.lines_of(name, true, text)?;
+        }
         parsing.finish()
     }
 
@@ -236,14 +281,8 @@ impl<T: Float> Reader<T> {
         bytes: u64,
     ) -> Result<Dataset<T>, ReadError> {
         self.parallel.check("libsvm::Reader::parallel")?;
-        let bytes = usize::try_from(bytes).unwrap_or(0);
-        let mut parsing = Parsing::new(name, self, at_start, bytes);
-        let mut blocks = Blocks::with_size(reader, parsing.block_bytes());
-        while let Some(block) =
-            blocks.next().map_err(|error| error.after(name, parsing.rows.lines))?
-        {
-            parsing.block(block)?;
-        }
+        let mut parsing = Parsing::new(self, usize::try_from(bytes).unwrap_or(0));
+        parsing.lines_of(name, at_start, reader)?;
         parsing.finish()
     }
 
@@ -290,258 +329,4 @@ impl<T: Float> Reader<T> {
 fn no_part(file: &str, part: FilePart, reason: &'static str) -> ReadError {
     let FilePart { index, count } = part;
     ReadError::Part { file: file.to_owned(), index, count, reason }
-}
-
-/// A file being read: the samples so far and their end in the file.
-struct Parsing<'a, T: Float> {
-    name: &'a str,
-    rules: Rules,
-    rows: ParsedSamples<T>,
-    n_threads: usize,
-    /// Buffers for each of several threads.
-    readings: Vec<Reading<T>>,
-    /// Whether the next block begins the file.
-    at_start: bool,
-    /// The bytes of the file, if they are known and not yet reserved.
-    bytes: usize,
-    /// The first sample that is within the declared width only if indices count from one.
-    needs_base_one: Option<Place>,
-    on_error: OnError,
-    skips: Skips,
-}
-
-impl<'a, T: Float> Parsing<'a, T> {
-    fn new(name: &'a str, reader: &Reader<T>, at_start: bool, bytes: usize) -> Self {
-        Parsing {
-            name,
-            rules: Rules {
-                base: reader.index_base,
-                n_features: reader.n_features.map(|n| n as u64),
-                tolerance: reader.tolerance,
-            },
-            rows: ParsedSamples::new(reader.index_base),
-            n_threads: reader.n_threads(),
-            readings: Vec::new(),
-            at_start,
-            bytes,
-            needs_base_one: None,
-            on_error: reader.on_error,
-            skips: Skips::new(reader.on_error),
-        }
-    }
-
-    /// The bytes of one read.
-    fn block_bytes(&self) -> usize {
-        BLOCK_BYTES * self.n_threads
-    }
-
-    /// Reserves memory for the samples of the whole file, estimated from its head.
-    fn make_room(&mut self, head: &[u8]) {
-        let bytes = std::mem::take(&mut self.bytes);
-        if bytes > 0 {
-            let (rows, entries) = promised(head, bytes);
-            self.rows.reserve(rows, entries);
-        }
-    }
-
-    /// Reads a block of whole lines.
-    fn block(&mut self, block: &[u8]) -> Result<(), ReadError> {
-        let text = match block.strip_prefix(BYTE_ORDER_MARK) {
-            Some(text) if self.at_start => text,
-            _ => block,
-        };
-        self.at_start = false;
-        self.make_room(text);
-        let mut rest = text;
-        while !rest.is_empty() {
-            // A fault is found before all of a long text is read, and its line is counted from near
-            // by.
-            let head = lines_up_to(rest, 8 * BLOCK_BYTES);
-            self.lines_of_threads(head)?;
-            rest = &rest[head.len()..];
-        }
-        Ok(())
-    }
-
-    /// Reserves memory for the samples of a text, so that lack of memory is an error.
-    fn grow_for(&mut self, text: &[u8]) -> Result<(), ReadError> {
-        let (n_rows, n_entries) = promised(text, text.len());
-        let grown = self.rows.grow(n_rows, n_entries);
-        grown.map_err(|bytes| ReadError::OutOfMemory { file: self.name.to_owned(), bytes })
-    }
-
-    /// Reads whole lines.
-    fn lines_of_threads(&mut self, text: &[u8]) -> Result<(), ReadError> {
-        self.grow_for(text)?;
-        // Where there is little, a thread costs more than it saves.
-        let n_parts = (text.len() / (BLOCK_BYTES / 2)).clamp(1, self.n_threads);
-        if n_parts > 1 {
-            return self.lines_in_pieces(text, n_parts);
-        }
-        let lines = self.rows.lines;
-        let faults = parse_part(&mut self.rows, text, self.rules, self.on_error);
-        let needs_base_one = self.rows.needs_base_one;
-        self.note(text, lines, 0, faults, needs_base_one)
-    }
-
-    /// Reads whole lines in pieces, each by a free thread.
-    fn lines_in_pieces(&mut self, text: &[u8], n_parts: usize) -> Result<(), ReadError> {
-        let (rules, on_error, lines) = (self.rules, self.on_error, self.rows.lines);
-        if self.readings.len() < n_parts {
-            self.readings.resize_with(n_parts, || Reading::new(rules.base));
-        }
-        let parse = |rows: &mut ParsedSamples<T>, piece: usize| {
-            parse_part(rows, &text[lines_of_piece(text, piece)], rules, on_error)
-        };
-        let (mut next, n_pieces) = (0, n_pieces(text));
-        while next < n_pieces {
-            let readings = &mut self.readings[..n_parts];
-            let (end, found) = read_pieces(&mut self.rows, readings, next..n_pieces, parse);
-            for Found { piece, faults, needs_base_one } in found {
-                self.note(text, lines, lines_of_piece(text, piece).start, faults, needs_base_one)?;
-            }
-            if end < n_pieces {
-                // There was no room for it, or it is the first with wide columns: these rows grow,
-                // and become wide.
-                let start = lines_of_piece(text, end).start;
-                self.grow_for(&text[start..])?;
-                let faults = parse(&mut self.rows, end);
-                let needs_base_one = self.rows.needs_base_one;
-                self.note(text, lines, start, faults, needs_base_one)?;
-            }
-            next = end + 1;
-        }
-        Ok(())
-    }
-
-    /// Records the findings in some lines of a text, from `start` on. `lines` are those before the
-    /// text.
-    fn note(
-        &mut self,
-        text: &[u8],
-        lines: u64,
-        start: usize,
-        faults: Vec<Fault>,
-        needs_base_one: Option<usize>,
-    ) -> Result<(), ReadError> {
-        for Fault { offset, problem } in faults {
-            let place = self.place(lines, text, start + offset);
-            self.skips.add(place, problem)?;
-        }
-        if let (None, Some(offset)) = (&self.needs_base_one, needs_base_one) {
-            self.needs_base_one = Some(self.place(lines, text, start + offset));
-        }
-        Ok(())
-    }
-
-    /// `lines` are those before the block.
-    fn place(&self, lines: u64, block: &[u8], offset: usize) -> Place {
-        place_in(self.name, lines, block, offset)
-    }
-
-    /// Determines the base and the width.
-    fn finish(self) -> Result<Dataset<T>, ReadError> {
-        let file = || self.name.to_owned();
-        let mut rows = self.rows;
-        if rows.labels.is_empty() {
-            return Err(ReadError::Empty { file: file() });
-        }
-        let base = match self.rules.base {
-            IndexBase::Detect if rows.has_zero => IndexBase::Zero,
-            IndexBase::Detect => IndexBase::One,
-            known => known,
-        };
-        if let (IndexBase::Zero, Some(place), Some(n_features)) =
-            (base, self.needs_base_one, self.rules.n_features)
-        {
-            let problem = Problem::BeyondDeclared { index: n_features, n_features, base: 0 };
-            return Err(ReadError::Syntax { place, problem });
-        }
-        let first = u64::from(base == IndexBase::One);
-        let n_columns = match (self.rules.n_features, rows.largest) {
-            (Some(n_features), _) => n_features,
-            (None, Some(largest)) => largest + 1 - first,
-            (None, None) => 0,
-        };
-        let n_columns = usize::try_from(n_columns).map_err(|_| ReadError::Content {
-            file: file(),
-            message: format!("{n_columns} features are more than this machine can address"),
-        })?;
-        if self.rules.base == IndexBase::Detect && base == IndexBase::Zero {
-            rows.count_from_zero();
-        }
-        rows.shrink();
-        // The parser saw that indices ascend and are within the width.
-        let features = match rows.columns {
-            ColumnIds::U32(columns) => {
-                Csr::from_canonical(n_columns, rows.indptr, columns, rows.values)
-            }
-            ColumnIds::U64(columns) => {
-                Csr::from_canonical(n_columns, rows.indptr, columns, rows.values)
-            }
-        };
-        let dataset = if self.rules.tolerance.any_label {
-            Dataset::features_only(features)
-        } else {
-            Dataset::new(features, rows.labels)
-        };
-        let dataset =
-            dataset.map_err(|source| ReadError::Data { file: file(), source: Box::new(source) })?;
-        Ok(dataset.with_report(ReadReport {
-            index_base: Some(base),
-            detected: self.rules.base == IndexBase::Detect,
-            n_skipped: self.skips.count,
-            first_skipped: self.skips.first,
-            ..ReadReport::of_file(file())
-        }))
-    }
-}
-
-/// Parses whole lines; returns the faults of skippable samples, and one more if there is one.
-fn parse_part<T: Float>(
-    rows: &mut ParsedSamples<T>,
-    part: &[u8],
-    rules: Rules,
-    on_error: OnError,
-) -> Vec<Fault> {
-    let (mut needs_base_one, lines) = (None, rows.lines);
-    let faults = skip_faults(part, on_error, |text| {
-        let result = rows.parse(text, rules);
-        let start = part.len() - text.len();
-        needs_base_one = needs_base_one.or(rows.needs_base_one.map(|offset| start + offset));
-        if result.is_err() {
-            rows.discard_partial();
-        }
-        result
-    });
-    rows.needs_base_one = needs_base_one;
-    if !faults.is_empty() {
-        // The end of a line that was skipped was not passed.
-        rows.lines = lines + count_lines(part);
-    }
-    faults
-}
-
-/// The first lines of a text: `size` bytes, extended to the end of the line there.
-fn lines_up_to(text: &[u8], size: usize) -> &[u8] {
-    let end = text.iter().skip(size).position(|&byte| byte == b'\n');
-    &text[..end.map_or(text.len(), |end| size + end + 1)]
-}
-
-/// The estimated samples and entries of this number of bytes, and a few more.
-fn promised(text: &[u8], bytes: usize) -> (usize, usize) {
-    /// The bytes that are sampled.
-    const HEAD: usize = 1 << 18;
-    /// Parts of a file exceed the estimate.
-    const MARGIN: f64 = 1.02;
-    let head = &text[..text.len().min(HEAD)];
-    let times = bytes as f64 / head.len().max(1) as f64 * MARGIN;
-    let [rows, entries] = [b'\n', b':'].map(|mark| (count(head, mark) as f64 * times) as usize);
-    (rows, entries)
-}
-
-fn count(text: &[u8], wanted: u8) -> u64 {
-    // Counts of a byte each are added in one register, as many as a byte can hold.
-    let found = |chunk: &[u8]| chunk.iter().map(|&byte| u8::from(byte == wanted)).sum::<u8>();
-    text.chunks(usize::from(u8::MAX)).map(|chunk| u64::from(found(chunk))).sum()
 }

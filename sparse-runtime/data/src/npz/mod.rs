@@ -84,6 +84,68 @@ pub fn read_ids_from(name: &str, reader: impl Read + Seek, array: &str) -> Resul
     .map_err(|message| archive.content(array, message))
 }
 
+/// Reads an array of numbers of one dimension, such as labels, as `numpy.save("y.npy", y)` leaves
+/// it. Floats, integers of any width and booleans of either byte order are rounded to `T`; whether
+/// they are finite is for [`Dataset::new`](super::Dataset::new) to check.
+///
+/// # Errors
+///
+/// [`ReadError::Io`], and [`ReadError::Content`] if the file is not a whole npy file, or has
+/// several dimensions or elements that are not numbers.
+///
+/// ```
+/// use nnz::data::npz;
+/// # let path = std::env::temp_dir().join(format!("nnz-npy-doc-{}.npy", std::process::id()));
+/// # let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }";
+/// # let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+/// # bytes.extend((header.len() as u16).to_le_bytes());
+/// # bytes.extend(header.as_bytes());
+/// # bytes.extend([1.0f32, -1.0].iter().flat_map(|value| value.to_le_bytes()));
+/// # std::fs::write(&path, bytes)?;
+///
+/// let labels: Vec<f32> = npz::read_npy(&path)?;
+/// assert_eq!(labels, [1.0, -1.0]);
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read_npy<T: Float>(path: impl AsRef<Path>) -> Result<Vec<T>, ReadError> {
+    let path = path.as_ref();
+    let file = path.display().to_string();
+    let refused = |refusal| match refusal {
+        Refusal::Message(message) => ReadError::Content { file: file.clone(), message },
+        Refusal::NoMemory { n_elements, bytes } => {
+            let what = format!("its {n_elements} elements");
+            ReadError::ArraysTooLarge { file: file.clone(), what, bytes }
+        }
+    };
+    let opened = File::open(path).map_err(|source| ReadError::Io { file: file.clone(), source })?;
+    let npy = Npy::read(BufReader::new(opened), u64::MAX).map_err(refused)?;
+    let values = values_of(&npy).map_err(|message| refused(message.into()))?;
+    Ok(values.rounded())
+}
+
+/// Reads an array of numbers of one dimension out of a file of `numpy.savez`, as [`read_npy`] does;
+/// `None` if the file has no array of this name.
+///
+/// # Errors
+///
+/// As [`read_npy`], of the array.
+pub fn read_numbers<T: Float>(
+    path: impl AsRef<Path>,
+    array: &str,
+) -> Result<Option<Vec<T>>, ReadError> {
+    let path = path.as_ref();
+    let file = path.display().to_string();
+    let opened = File::open(path).map_err(|source| ReadError::Io { file: file.clone(), source })?;
+    let mut archive = Archive::open(file, BufReader::new(opened), "")?;
+    if archive.zip.index_for_name(&format!("{array}.npy")).is_none() {
+        return Ok(None);
+    }
+    let npy = archive.array(array, u64::MAX)?;
+    let values = values_of(&npy).map_err(|message| archive.content(array, message))?;
+    Ok(Some(values.rounded()))
+}
+
 /// The arrays of a csr matrix in a file of SciPy's, read but not yet checked against each other.
 ///
 /// Indices may be of 32 or 64 bits, signed or not, values floats of 32 or 64 bits, integers of any
@@ -103,6 +165,18 @@ pub struct NpzCsr {
 enum Values {
     F32(Vec<f32>),
     F64(Vec<f64>),
+}
+
+impl Values {
+    /// As another type.
+    fn rounded<T: Float>(self) -> Vec<T> {
+        match self {
+            Values::F32(values) => {
+                values.into_iter().map(|value| T::of(f64::from(value))).collect()
+            }
+            Values::F64(values) => values.into_iter().map(T::of).collect(),
+        }
+    }
 }
 
 impl NpzCsr {
@@ -202,12 +276,7 @@ impl NpzCsr {
             let bytes = n_values.saturating_mul(size_of::<T>());
             return Err(ReadError::ArraysTooLarge { file, what, bytes });
         }
-        let values: Vec<T> = match values {
-            Values::F32(values) => {
-                values.into_iter().map(|value| T::of(f64::from(value))).collect()
-            }
-            Values::F64(values) => values.into_iter().map(T::of).collect(),
-        };
+        let values: Vec<T> = values.rounded();
         if let Some(at) = values.iter().position(|value| !value.is_finite()) {
             let row = indptr.partition_point(|&start| start <= at as u64).saturating_sub(1);
             return Err(refuse(format!(
@@ -330,23 +399,28 @@ where
 }
 
 fn values<R: Read + Seek>(archive: &mut Archive<R>, most: u64) -> Result<Values, ReadError> {
+    let npy = archive.first_of_array("data", most)?;
+    values_of(&npy).map_err(|message| archive.content("data", message))
+}
+
+/// The numbers of an array.
+fn values_of(npy: &Npy) -> Result<Values, String> {
     fn exact<E: Number + Into<f64>>(npy: &Npy) -> Result<Values, String> {
         let values = npy.numbers::<E>()?;
         Ok(Values::F64(values.into_iter().map(Into::into).collect()))
     }
-    let npy = archive.first_of_array("data", most)?;
     by_element!(npy, "numbers",
         "f4" => npy.numbers().map(Values::F32),
         "f8" => npy.numbers().map(Values::F64),
         "b1" => npy.numbers::<bool>().map(|values| {
             Values::F32(values.into_iter().map(|value| f32::from(u8::from(value))).collect())
         }),
-        "i1" => exact::<i8>(&npy),
-        "u1" => exact::<u8>(&npy),
-        "i2" => exact::<i16>(&npy),
-        "u2" => exact::<u16>(&npy),
-        "i4" => exact::<i32>(&npy),
-        "u4" => exact::<u32>(&npy),
+        "i1" => exact::<i8>(npy),
+        "u1" => exact::<u8>(npy),
+        "i2" => exact::<i16>(npy),
+        "u2" => exact::<u16>(npy),
+        "i4" => exact::<i32>(npy),
+        "u4" => exact::<u32>(npy),
         "i8" => npy.numbers::<i64>().map(|values| {
             Values::F64(values.into_iter().map(|value| value as f64).collect())
         }),
@@ -354,7 +428,6 @@ fn values<R: Read + Seek>(archive: &mut Archive<R>, most: u64) -> Result<Values,
             Values::F64(values.into_iter().map(|value| value as f64).collect())
         }),
     )
-    .map_err(|message| archive.content("data", message))
 }
 
 #[cfg(test)]

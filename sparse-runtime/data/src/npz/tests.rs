@@ -381,3 +381,31 @@ fn d19_data_and_indices_with_room_to_spare_are_read() {
     let error = with("data", npy("<f4", "(0,)", &[])).unwrap_err();
     assert!(!error.is_empty());
 }
+
+#[test]
+fn labels_are_arrays_of_numbers_of_any_type() {
+    let path = std::env::temp_dir().join(format!("nnz-labels-{}.npz", std::process::id()));
+    let types: [(&str, Vec<u8>); 4] = [
+        ("<f8", le(&[1.0, -1.0], |label: &f64| label.to_le_bytes())),
+        (">i4", [1i32, -1].iter().flat_map(|label| label.to_be_bytes()).collect()),
+        ("|i1", vec![1, 255]),
+        ("<f4", le(&[1.0, -1.0], |label: &f32| label.to_le_bytes())),
+    ];
+    for (descr, bytes) in types {
+        let array = npy(descr, "(2,)", &bytes);
+        std::fs::write(&path, &array).unwrap();
+        assert_eq!(read_npy::<f32>(&path).unwrap(), [1.0, -1.0], "{descr}");
+        std::fs::write(&path, zipped(&[("y", array)]).into_inner()).unwrap();
+        assert_eq!(read_numbers::<f64>(&path, "y").unwrap(), Some(vec![1.0, -1.0]), "{descr}");
+        assert_eq!(read_numbers::<f64>(&path, "z").unwrap(), None);
+    }
+    for (descr, shape, bytes) in [("<f4", "(2, 1)", &[0u8; 8][..]), ("|S1", "(2,)", b"ab")] {
+        std::fs::write(&path, npy(descr, shape, bytes)).unwrap();
+        let error = read_npy::<f32>(&path).unwrap_err();
+        assert!(matches!(error, ReadError::Content { .. }), "{error}");
+    }
+    std::fs::write(&path, b"1\n0\n").unwrap();
+    let error = read_npy::<f32>(&path).unwrap_err().to_string();
+    assert!(error.contains("this is not an npy array"), "{error}");
+    std::fs::remove_file(&path).unwrap();
+}

@@ -3,10 +3,11 @@
 
 use super::super::blocks::{Blocks, Compression, io_error, open_counted};
 use super::super::classes::Classes;
+use super::super::delimited::LINE_END;
 use super::super::libsvm::lines_before;
 use super::super::read_error::Fault;
 use super::super::text::{Chunk, ChunkColumn, RowParser, count_lines, parse_part, place_in};
-use super::super::{Place, Problem, ReadError};
+use super::super::{Excerpt, Place, Problem, ReadError};
 use super::binary_labels::written;
 use super::blocks::{BlockFault, Unit, read_lines};
 use super::epoch_cache::CachedUnit;
@@ -261,6 +262,14 @@ fn parse_block<T: Float>(
         };
         Ok(place_in(&file.name, lines, text, offset))
     };
+    // The parser would take the byte for a quoted line end that was joined, of which a stream has
+    // none.
+    if source.format.has_quotes()
+        && let Some(offset) = memchr::memchr(LINE_END, text)
+    {
+        let problem = Problem::NotUtf8 { found: Excerpt::word(&text[offset..]) };
+        return Err(ReadError::Syntax { place: place(offset)?, problem });
+    }
     let mut first = 0;
     if block.start == 0 {
         match parser.header(text) {
@@ -274,7 +283,13 @@ fn parse_block<T: Float>(
     let faults = parse_part(parser, &text[first..], &mut rows, source.on_error());
     let faults = faults
         .into_iter()
-        .map(|fault| Ok((place(first + fault.offset)?, fault.problem)))
+        .map(|Fault { offset, problem }| {
+            let offset = first + offset;
+            // The other fault of a quoted field is at the byte behind its last quote.
+            let is_open = problem == Problem::Quote && text.get(offset) == Some(&b'"');
+            let problem = if is_open { Problem::QuotedLineEnd } else { problem };
+            Ok((place(offset)?, problem))
+        })
         .collect::<Result<Vec<_>, ReadError>>()?;
     if let Some((row, problem)) = misfit(&rows, checks, source) {
         let offset = first + offset_of_row(parser, &text[first..], source, row);

@@ -223,6 +223,8 @@ impl<T: Float> Source<T> {
 pub(super) trait AnyFormat<T: Float>: Send + Sync {
     fn parser(&self, head: &[u8]) -> Box<dyn RowParser<T>>;
     fn known_base(&self) -> Option<IndexBase>;
+    /// Whether fields may be quoted.
+    fn has_quotes(&self) -> bool;
 }
 
 impl<T: Float, F: RowFormat<T>> AnyFormat<T> for F {
@@ -232,6 +234,10 @@ impl<T: Float, F: RowFormat<T>> AnyFormat<T> for F {
 
     fn known_base(&self) -> Option<IndexBase> {
         RowFormat::known_base(self)
+    }
+
+    fn has_quotes(&self) -> bool {
+        RowFormat::quoted_separator(self).is_some()
     }
 }
 

@@ -4,8 +4,8 @@ use super::super::blocks::{BLOCK_BYTES, Blocks, open_counted};
 use super::super::delimited::JoinedLines;
 use super::super::{Dataset, Place, ReadError, ReadReport};
 use super::{
-    Chunk, OnError, RowFormat, RowParser, Skips, WholeFormat, count_joined_lines, count_lines,
-    parse_part, place_in, place_in_joined,
+    Chunk, LabelWords, OnError, RowFormat, RowParser, Skips, WholeFormat, count_joined_lines,
+    count_lines, parse_part, place_in, place_in_joined,
 };
 use nnz_arrays::kernels::Parallel;
 use nnz_device::thread_pool::{self, MAX_PARTS};
@@ -13,7 +13,7 @@ use sparse_core::element::Float;
 use std::fmt;
 use std::io::Read;
 use std::marker::PhantomData;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Options of all text readers.
@@ -26,6 +26,9 @@ pub struct ReadOptions {
     pub parallel: Parallel,
     /// Receives the progress.
     pub progress: Option<Listener>,
+    /// The words that are labels at the beginning of lines, in byte order; none where labels are
+    /// numbers.
+    pub label_names: Arc<[String]>,
 }
 
 /// A callback for the progress of a reader.
@@ -60,6 +63,7 @@ impl fmt::Debug for ReadOptions {
             .field("on_error", &self.on_error)
             .field("parallel", &self.parallel)
             .field("progress", &self.progress.is_some())
+            .field("label_names", &self.label_names)
             .finish()
     }
 }
@@ -117,6 +121,15 @@ impl<T: Float, F> TextReader<F, T> {
         self
     }
 
+    /// The labels at the beginning of lines are these words, in byte order: each is read as its
+    /// position among them, from zero. Any other is an error. For [`LibFfm`](crate::LibFfm) and
+    /// [`VowpalWabbit`](crate::VowpalWabbit); [`label_words`](crate::label_words) finds them.
+    #[must_use]
+    pub fn label_names(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.options.label_names = names.into_iter().collect();
+        self
+    }
+
     /// Calls `tell` with the progress.
     #[must_use]
     pub fn progress(mut self, tell: impl Fn(&ReadProgress<'_>) + Send + Sync + 'static) -> Self {
@@ -134,11 +147,37 @@ impl<T: Float, F: WholeFormat<T>> TextReader<F, T> {
     /// [`ReadError::Io`], [`ReadError::Syntax`], [`ReadError::TooManySkipped`],
     /// [`ReadError::Empty`], those of compressed files, and [`ReadError::Data`].
     pub fn read_path(&self, path: impl AsRef<Path>) -> Result<Dataset<T>, ReadError> {
-        let path = path.as_ref();
-        let (mut reader, counter) = open_counted(path)?;
-        let position = || (counter.bytes(), Some(counter.total()));
-        let (name, reader) = (&*path.display().to_string(), &mut reader);
-        self.format.read_whole(WholeText { name, reader, position: &position }, &self.options)
+        self.read_paths([path])
+    }
+
+    /// Reads files one after the other, as one: each with its own header, if the format has one. A
+    /// file may be without samples, as long as another has some. Ids are numbered in the order of
+    /// all files, and the limit of [`OnError::Skip`] is for all of them together. Errors name the
+    /// file.
+    ///
+    /// ```
+    /// use nnz::data::{Ratings, TextReader};
+    /// # let folder = std::env::temp_dir().join(format!("nnz-paths-doc-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder)?;
+    /// # let (monday, tuesday) = (folder.join("1"), folder.join("2"));
+    /// # std::fs::write(&monday, "anna,Solaris,5\n")?;
+    /// # std::fs::write(&tuesday, "bert,Solaris,3\n")?;
+    ///
+    /// let data = TextReader::new(Ratings::new()).read_paths([&monday, &tuesday])?;
+    /// assert_eq!((data.n_rows(), data.id_map("item").map(|items| items.len())), (2, Some(1)));
+    /// # std::fs::remove_dir_all(&folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`read_path`](TextReader::read_path); [`ReadError::Empty`] if no file has samples.
+    pub fn read_paths<P: AsRef<Path>>(
+        &self,
+        paths: impl IntoIterator<Item = P>,
+    ) -> Result<Dataset<T>, ReadError> {
+        let paths: Vec<PathBuf> = paths.into_iter().map(|path| path.as_ref().to_owned()).collect();
+        self.format.read_whole(WholeText::Files(&paths), &self.options)
     }
 
     /// Reads everything from a reader; `name` stands for the file in messages.
@@ -147,8 +186,7 @@ impl<T: Float, F: WholeFormat<T>> TextReader<F, T> {
     ///
     /// As [`read_path`](TextReader::read_path).
     pub fn read(&self, name: &str, mut reader: impl Read) -> Result<Dataset<T>, ReadError> {
-        let text = WholeText { name, reader: &mut reader, position: &|| (0, None) };
-        self.format.read_whole(text, &self.options)
+        self.format.read_whole(WholeText::Reader(name, &mut reader), &self.options)
     }
 
     /// Reads text in memory; `name` stands for the file in messages.
@@ -161,14 +199,13 @@ impl<T: Float, F: WholeFormat<T>> TextReader<F, T> {
     }
 }
 
-/// A text that is read as a whole.
+/// Text that is read as a whole.
 #[doc(hidden)]
-pub struct WholeText<'t> {
-    /// Stands for the file in messages.
-    name: &'t str,
-    reader: &'t mut dyn Read,
-    /// The bytes read so far, and those of the file, if they are known.
-    position: &'t dyn Fn() -> (u64, Option<u64>),
+pub enum WholeText<'t> {
+    /// Text of a reader, and what stands for the file in messages.
+    Reader(&'t str, &'t mut dyn Read),
+    /// Text of files, one after the other.
+    Files(&'t [PathBuf]),
 }
 
 impl fmt::Debug for WholeText<'_> {
@@ -202,80 +239,108 @@ pub(crate) use whole_format;
 /// The samples of a text.
 pub(crate) fn read_text<T: Float, F: RowFormat<T>>(
     format: &F,
-    WholeText { name, reader, position }: WholeText<'_>,
+    text: WholeText<'_>,
     options: &ReadOptions,
 ) -> Result<Dataset<T>, ReadError> {
     options.parallel.check("TextReader::parallel")?;
-    let n_threads = match format.independent_rows() {
-        Ok(()) => options.n_threads().min(MAX_PARTS),
-        Err(_) => 1,
-    };
-    let reader = JoinedLines::new(reader, format.quoted_separator());
-    let mut blocks = Blocks::with_size(reader, BLOCK_BYTES * n_threads);
-    let mut parsing: Option<Parsing<'_, T, F>> = None;
-    loop {
-        let lines = parsing.as_ref().map_or(0, |parsing| parsing.lines);
-        let block = blocks.next().map_err(|error| error.after(name, lines))?;
-        let Some(block) = block else { break };
-        match &mut parsing {
-            Some(parsing) => parsing.block(block)?,
-            None => {
-                let text = block.strip_prefix(BYTE_ORDER_MARK).unwrap_or(block);
-                let parsed = Parsing::new(name, (format, options), n_threads, text)?;
-                parsing.insert(parsed).first(text)?;
+    let mut parsing = Parsing::new(format, options);
+    match text {
+        WholeText::Reader(name, reader) => parsing.text(name, reader, &|| (0, None))?,
+        WholeText::Files(paths) => {
+            for path in paths {
+                let (mut reader, counter) = open_counted(path)?;
+                let position = || (counter.bytes(), Some(counter.total()));
+                parsing.text(&path.display().to_string(), &mut *reader, &position)?;
             }
         }
-        let (bytes, total) = position();
-        options.tell(name, bytes, total);
     }
-    match parsing {
-        Some(parsing) if parsing.rows.n_rows > 0 => parsing.finish(),
-        _ => Err(ReadError::Empty { file: name.to_owned() }),
-    }
+    parsing.finish()
 }
 
 /// A byte order mark, which some editors put in front of UTF-8 text.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A file being read: the samples so far, and their end in the file.
+/// Files being read: the samples so far, and their end in the file.
 struct Parsing<'a, T: Float, F: RowFormat<T>> {
-    name: &'a str,
     format: &'a F,
     options: &'a ReadOptions,
+    n_threads: usize,
+    /// The files so far, the one being read last.
+    names: Vec<String>,
     rows: Chunk<T>,
-    /// One parser for each thread; the first appends to `rows`.
+    /// One parser for each thread, once there is text; the first appends to `rows`.
     parsers: Vec<F::Parser>,
     more: Vec<Chunk<T>>,
     skips: Skips,
-    /// Lines before the next block.
+    /// Lines of the file before the next block.
     lines: u64,
     /// The bytes of text that have become samples.
     bytes: usize,
 }
 
 impl<'a, T: Float, F: RowFormat<T>> Parsing<'a, T, F> {
-    fn new(
-        name: &'a str,
-        (format, options): (&'a F, &'a ReadOptions),
-        n_threads: usize,
-        head: &[u8],
-    ) -> Result<Self, ReadError> {
+    fn new(format: &'a F, options: &'a ReadOptions) -> Self {
         let columns = format.columns();
-        Ok(Parsing {
-            name,
+        let n_threads = match format.independent_rows() {
+            Ok(()) => options.n_threads().min(MAX_PARTS),
+            Err(_) => 1,
+        };
+        Parsing {
             format,
             options,
+            n_threads,
+            names: Vec::new(),
             rows: Chunk::new(&columns),
-            parsers: (0..n_threads).map(|_| format.parser(head)).collect(),
+            parsers: Vec::new(),
             more: (1..n_threads).map(|_| Chunk::new(&columns)).collect(),
             skips: Skips::new(options.on_error),
             lines: 0,
             bytes: 0,
-        })
+        }
+    }
+
+    /// Reads the text of a file; `position` says how many of its bytes have been read.
+    fn text(
+        &mut self,
+        name: &str,
+        reader: &mut dyn Read,
+        position: &dyn Fn() -> (u64, Option<u64>),
+    ) -> Result<(), ReadError> {
+        self.names.push(name.to_owned());
+        self.lines = 0;
+        let names = &self.options.label_names;
+        let mut with_words;
+        let reader: &mut dyn Read = if names.is_empty() {
+            reader
+        } else {
+            with_words = LabelWords::new(reader, Arc::clone(names));
+            &mut with_words
+        };
+        let reader = JoinedLines::new(reader, self.format.quoted_separator());
+        let mut blocks = Blocks::with_size(reader, BLOCK_BYTES * self.n_threads);
+        let mut is_first = true;
+        while let Some(block) = blocks.next().map_err(|error| error.after(name, self.lines))? {
+            if std::mem::take(&mut is_first) {
+                self.first(block.strip_prefix(BYTE_ORDER_MARK).unwrap_or(block))?;
+            } else {
+                self.block(block)?;
+            }
+            let (bytes, total) = position();
+            self.options.tell(name, bytes, total);
+        }
+        Ok(())
+    }
+
+    /// The name of the file being read.
+    fn name(&self) -> &str {
+        self.names.last().map_or("", String::as_str)
     }
 
     /// Reads the first block of a file.
     fn first(&mut self, text: &[u8]) -> Result<(), ReadError> {
+        if self.parsers.is_empty() {
+            self.parsers = (0..self.n_threads).map(|_| self.format.parser(text)).collect();
+        }
         let header = self.parsers[0].header(text).map_err(|fault| ReadError::Syntax {
             place: self.place(0, text, fault.offset),
             problem: fault.problem,
@@ -289,8 +354,8 @@ impl<'a, T: Float, F: RowFormat<T>> Parsing<'a, T, F> {
     fn block(&mut self, text: &[u8]) -> Result<(), ReadError> {
         if self.bytes > 0 {
             let grown = self.rows.grow(text.len() as f64 / self.bytes as f64);
-            let file = || self.name.to_owned();
-            grown.map_err(|bytes| ReadError::OutOfMemory { file: file(), bytes })?;
+            grown
+                .map_err(|bytes| ReadError::OutOfMemory { file: self.name().to_owned(), bytes })?;
         }
         self.bytes = self.bytes.saturating_add(text.len());
         // Where there is little left, a thread costs more than it saves.
@@ -337,13 +402,16 @@ impl<'a, T: Float, F: RowFormat<T>> Parsing<'a, T, F> {
     /// The place of an offset in a text of this format.
     fn place(&self, lines: u64, text: &[u8], offset: usize) -> Place {
         match self.format.quoted_separator() {
-            Some(_) => place_in_joined(self.name, lines, text, offset),
-            None => place_in(self.name, lines, text, offset),
+            Some(_) => place_in_joined(self.name(), lines, text, offset),
+            None => place_in(self.name(), lines, text, offset),
         }
     }
 
     fn finish(mut self) -> Result<Dataset<T>, ReadError> {
-        let file = self.name.to_owned();
+        let file = self.names.join(", ");
+        if self.rows.n_rows == 0 {
+            return Err(ReadError::Empty { file });
+        }
         let columns = self.format.columns();
         let dataset = self
             .rows

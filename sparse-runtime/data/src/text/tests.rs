@@ -179,3 +179,57 @@ fn rows_that_do_not_fit_in_memory_are_an_error() {
          file (`Stream`, `--stream`), or read fewer columns"
     );
 }
+
+/// A folder of files for one test.
+fn files_of(name: &str, texts: &[&str]) -> (std::path::PathBuf, Vec<std::path::PathBuf>) {
+    let folder = std::env::temp_dir().join(format!("nnz-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = |(number, text): (usize, &&str)| {
+        let path = folder.join(format!("{number}.txt"));
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let paths = texts.iter().enumerate().map(file).collect();
+    (folder, paths)
+}
+
+#[test]
+fn several_files_are_read_as_one() {
+    let texts = ["y,x\n1,a\n0,b", "\u{feff}y,x\n", "y,x\n1,\"c\nd\"\n"];
+    let (folder, paths) = files_of("several-texts", &texts);
+    let format = Delimited::csv(Hashing::new(10).unwrap()).header(true);
+    let format = format.label("y").categorical("x");
+    for parallel in [Parallel::Sequential, Parallel::Threads(3)] {
+        let reader = TextReader::new(format.clone()).parallel(parallel);
+        let found = reader.read_paths(&paths).unwrap();
+        let whole = b"y,x\n1,a\n0,b\n1,\"c\nd\"\n";
+        let expected = reader.read_bytes("whole", whole).unwrap();
+        assert_eq!(found.features(), expected.features());
+        assert_eq!(found.n_rows(), 3);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+
+    let (folder, paths) = files_of("several-ratings", &["u,i,1\nv,j,2\n", "u,j,3\nw,i,4\n"]);
+    let data: Dataset = TextReader::new(Ratings::new()).read_paths(&paths).unwrap();
+    assert_eq!(data.id_map("user").unwrap().ids().collect::<Vec<_>>(), ["u", "v", "w"]);
+    assert_eq!((data.n_rows(), data.id_map("item").unwrap().len()), (4, 2));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A fault is placed in its file, and the limit of skipped samples is for all files together.
+#[test]
+fn faults_of_several_files_are_placed_in_their_own() {
+    let (folder, paths) = files_of("several-faults", &["u,i,1\nv,j,?\n", "u,j,3\n\nw,i,x\n"]);
+    let reader = TextReader::new(Ratings::new());
+    let at = |error: ReadError| error.to_string().rsplit('/').next().unwrap().to_owned();
+    let error = at(reader.read_paths(&paths).map(|_: Dataset| ()).unwrap_err());
+    assert!(error.starts_with("0.txt:2:5: expected a number"), "{error}");
+    let skipping = |limit| reader.clone().on_error(OnError::Skip(limit)).read_paths(&paths);
+    let error = at(skipping(1).map(|_: Dataset| ()).unwrap_err());
+    assert!(error.starts_with("1.txt:3:5: "), "{error}");
+    assert_eq!(skipping(2).unwrap().report().unwrap().n_skipped, 2);
+    let none: [&str; 0] = [];
+    let error = reader.read_paths(none).map(|_: Dataset| ()).unwrap_err();
+    assert!(matches!(error, ReadError::Empty { .. }), "{error}");
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -1,6 +1,7 @@
 //! Errors of stores and workers.
 
 use super::communicator::CommunicatorError;
+use std::time::Duration;
 
 /// The largest number of leaves of a step.
 pub(super) const MAX_LEAVES: usize = 1 << 31;
@@ -181,6 +182,20 @@ pub enum StoreError {
         /// This worker's call.
         here: usize,
     },
+    /// Workers were started with different settings.
+    #[error(
+        "worker {rank} has `{name}` = {found}, worker 0 has {expected}: all workers of a group train with the same settings and data"
+    )]
+    Disagreement {
+        /// The first worker that differs from worker 0.
+        rank: usize,
+        /// The first setting in which it differs.
+        name: String,
+        /// Its value.
+        found: String,
+        /// The value of worker 0.
+        expected: String,
+    },
     /// A malformed message.
     #[error("what worker {rank} sent cannot be read: {problem}")]
     Message {
@@ -197,7 +212,20 @@ pub enum StoreError {
         /// The message of the panic.
         message: String,
     },
-    /// Workers can no longer exchange bytes.
+    /// An exchange has failed.
+    #[error("{error} (in `{call}` after {n_steps} steps, {waited:.1?} after it began)")]
+    Exchange {
+        /// The call that needed the exchange.
+        call: &'static str,
+        /// The steps before it.
+        n_steps: u64,
+        /// The time from the beginning of the exchange.
+        waited: Duration,
+        /// The error of the communicator, which names the workers.
+        #[source]
+        error: CommunicatorError,
+    },
+    /// Workers cannot form a group.
     #[error(transparent)]
     Communicator(#[from] CommunicatorError),
 }

@@ -1,9 +1,12 @@
 //! One worker's end of a parameter store.
 
 use super::communicator::{Communicator, CommunicatorError, Parcels};
+use super::deadline::Waiting;
 use super::error::StoreError;
 use super::leaf_sum::Leaves;
-use super::message::{Call, Layout, Message, begin, put_id, put_values};
+use super::message::{
+    Call, Layout, Message, Version, begin, begin_request, put_id, put_values, read_request,
+};
 use super::shard::{Shard, n_owned};
 use crate::error::Result;
 use nnz_arrays::bytes::{append_values, copy_values};
@@ -15,6 +18,7 @@ use sparse_core::element::Float;
 use sparse_core::storage::Storage;
 use std::fmt;
 use std::ops::Range;
+use std::time::Instant;
 
 /// One worker's end of a store of tables, by name. See the [module](super).
 ///
@@ -22,10 +26,12 @@ use std::ops::Range;
 /// row outside of the push is updated when it is next pulled, as an
 /// [`Updater`](nnz_step::optimizer::Updater) does in its lazy-update mode.
 ///
-/// Traffic per worker and step, with u rows of its own batch and P workers: (1 - 1/P) · u · (s + 2
-/// · b · row size) bytes, with s for a row id (4, or 8 above 2³² rows) and b for a value. It does
-/// not depend on the height of the table. Memory: the worker's rows and their states, and the rows
-/// of the largest step.
+/// Traffic per worker and step, with u rows of its own batch and P workers: it sends (1 - 1/P) · u
+/// · (2 · s + 2 · b · row size) bytes, with s for a row id (4, or 8 above 2³² rows) and b for a
+/// value, and receives as many: ids and gradients of its own rows, values of rows for the others.
+/// Rows of a snapshot make it 3 · s + 3 · b · row size. A message takes 8 to 32 bytes more. The
+/// traffic does not depend on the height of the table. Memory: the worker's rows and their states,
+/// and the rows of the largest step.
 pub struct KvStore<T: Float, C> {
     communicator: C,
     /// The communicator's values when the store was made.
@@ -261,7 +267,7 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
             begin(parcel, Call::Gather, 0);
             put_values(parcel, numbers);
         }
-        self.exchange()?;
+        self.exchange(Call::Gather)?;
         for rank in 0..self.size() {
             let mut message = self.message(rank, Call::Gather, 0)?;
             while !message.is_empty() {
@@ -320,9 +326,9 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
                 put_id(parcels[*id as usize % size], *id / size as u64, n_rows);
             }
         }
-        self.exchange()?;
+        self.exchange(Call::Request)?;
         self.answer(index)?;
-        self.exchange()?;
+        self.exchange(Call::TableRows)?;
 
         let row_bytes = self.shards[index].spec.row_size * T::TYPE.bytes() as usize;
         let answers = (0..size).map(|rank| self.message(rank, Call::TableRows, index));
@@ -405,8 +411,21 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         Ok(())
     }
 
-    pub(super) fn exchange(&mut self) -> Result<(), StoreError> {
-        self.communicator.exchange(&mut self.outgoing, &mut self.incoming)?;
+    /// Says what the others do in the next exchanges.
+    pub(crate) fn set_waiting(&mut self, waiting: Waiting) {
+        self.communicator.set_waiting(waiting);
+    }
+
+    /// Sends the parcels that are written, and receives those of the others.
+    pub(super) fn exchange(&mut self, call: Call) -> Result<(), StoreError> {
+        let began = Instant::now();
+        let exchanged = self.communicator.exchange(&mut self.outgoing, &mut self.incoming);
+        exchanged.map_err(|error| StoreError::Exchange {
+            call: call.name(),
+            n_steps: self.n_steps(),
+            waited: began.elapsed(),
+            error,
+        })?;
         let (here, size) = (self.rank, self.size);
         for parcels in [&mut self.outgoing, &mut self.incoming] {
             let found = parcels.size();
@@ -449,30 +468,6 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
 
 /// Rows between prefetching one and copying it.
 const ROWS_AHEAD: usize = 16;
-
-/// The requested values of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Version {
-    Newest,
-    Snapshot,
-}
-
-/// Two bytes: the version, and whether all rows are requested.
-fn begin_request(parcel: &mut Vec<u8>, version: Version, rows: RowIdsView<'_>) {
-    parcel.extend([version as u8, u8::from(matches!(rows, RowIdsView::All))]);
-}
-
-fn read_request(message: &mut Message<'_>) -> Result<(Version, bool), StoreError> {
-    match message.bytes(2)? {
-        [version, is_all @ (0 | 1)] if *version == Version::Newest as u8 => {
-            Ok((Version::Newest, *is_all == 1))
-        }
-        [version, is_all @ (0 | 1)] if *version == Version::Snapshot as u8 => {
-            Ok((Version::Snapshot, *is_all == 1))
-        }
-        _ => Err(message.problem("it asks for nothing that there is")),
-    }
-}
 
 pub(super) fn no_mean<T: Float>(shard: &Shard<T>) -> crate::Error {
     let key = shard.spec.name.to_string();

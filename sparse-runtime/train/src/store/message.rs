@@ -3,6 +3,7 @@
 use super::error::StoreError;
 use super::leaf_sum::Node;
 use nnz_arrays::bytes::{append, append_values};
+use nnz_arrays::formats::RowIdsView;
 use sparse_core::element::Float;
 
 /// The call to which a message belongs: all workers make the same.
@@ -13,6 +14,20 @@ pub(super) enum Call {
     Push,
     Gather,
     State,
+    Agree,
+}
+
+impl Call {
+    /// The name for messages of errors.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Call::Request | Call::TableRows => "pull",
+            Call::Push => "push",
+            Call::Gather => "gather",
+            Call::State => "gather of the state",
+            Call::Agree => "agree",
+        }
+    }
 }
 
 /// A call and its key, as one word at the start of each message.
@@ -74,6 +89,30 @@ pub(super) fn put_node<'p, A: Float>(
     }
 }
 
+/// The requested values of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Version {
+    Newest,
+    Snapshot,
+}
+
+/// Two bytes: the version, and whether all rows are requested.
+pub(super) fn begin_request(parcel: &mut Vec<u8>, version: Version, rows: RowIdsView<'_>) {
+    parcel.extend([version as u8, u8::from(matches!(rows, RowIdsView::All))]);
+}
+
+pub(super) fn read_request(message: &mut Message<'_>) -> Result<(Version, bool), StoreError> {
+    match message.bytes(2)? {
+        [version, is_all @ (0 | 1)] if *version == Version::Newest as u8 => {
+            Ok((Version::Newest, *is_all == 1))
+        }
+        [version, is_all @ (0 | 1)] if *version == Version::Snapshot as u8 => {
+            Ok((Version::Snapshot, *is_all == 1))
+        }
+        _ => Err(message.problem("it asks for nothing that there is")),
+    }
+}
+
 /// The table of a message, as its reader knows it.
 #[derive(Clone, Copy)]
 pub(super) struct Layout {
@@ -118,6 +157,11 @@ impl<'m> Message<'m> {
 
     pub(super) fn problem(&self, problem: &'static str) -> StoreError {
         StoreError::Message { rank: self.rank, problem }
+    }
+
+    /// The bytes that were not read.
+    pub(super) fn rest(&self) -> &'m [u8] {
+        self.bytes
     }
 
     /// The next `len` bytes.

@@ -9,7 +9,9 @@
 //!
 //! Calls that move data are *collective*: all workers make the same calls in the same order. A
 //! worker that ends, by an error or a panic, ends the calls of the others with
-//! [`CommunicatorError::PeerLost`].
+//! [`CommunicatorError::PeerLost`] or [`CommunicatorError::PeerFailed`], and one that gives no sign
+//! with [`CommunicatorError::Deadline`]. Errors say in which call and after how many steps
+//! ([`StoreError::Exchange`]). [`agree`] compares the settings of workers before they begin.
 //!
 //! # The same bits for any number of workers
 //!
@@ -39,7 +41,11 @@
 //! # Ok::<(), nnz::Error>(())
 //! ```
 
+mod agreement;
 mod communicator;
+mod deadline;
+#[cfg(test)]
+mod ending_tests;
 mod error;
 #[cfg(test)]
 mod fault_tests;
@@ -52,8 +58,12 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod threads;
+#[cfg(test)]
+mod traffic_tests;
 
-pub use communicator::{Communicator, CommunicatorError, OneProcess, Parcels};
+pub use agreement::agree;
+pub use communicator::{Communicator, CommunicatorError, OneProcess, Outcome, Parcels};
+pub use deadline::{Deadlines, Wait, Waiting};
 pub use error::StoreError;
 pub use kv_store::KvStore;
 pub use leaf_sum::{LeafSum, Leaves};

@@ -112,7 +112,7 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
             put_node(self.outgoing.iter_mut(), node);
         }
         sum.clear();
-        self.exchange()?;
+        self.exchange(Call::Push)?;
         let layout = self.layout(index);
         let mut total = std::mem::take(&mut self.shards[index].sum);
         total.clear();

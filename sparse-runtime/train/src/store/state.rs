@@ -45,7 +45,7 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
                     put_state(parcel, own_header(&own), &own)?;
                 }
             }
-            self.exchange()?;
+            self.exchange(Call::State)?;
             if self.rank() > 0 {
                 continue;
             }

@@ -254,7 +254,7 @@ fn a_worker_that_ends_ends_the_others() {
         match error_of(result) {
             StoreError::RowOutOfRange { row: 99, .. } => assert_eq!(rank, 1),
             // Of worker 1, or of one that it has ended.
-            StoreError::Communicator(CommunicatorError::PeerLost { here, .. }) => {
+            StoreError::Exchange { error: CommunicatorError::PeerLost { here, .. }, .. } => {
                 assert_eq!(here, rank);
                 assert_ne!(rank, 1);
             }

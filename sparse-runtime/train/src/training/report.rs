@@ -102,6 +102,26 @@ impl FitReport {
     }
 }
 
+/// A line for each epoch, then the warnings:
+///
+/// ```
+/// use nnz::training::FitReport;
+/// let report = FitReport::from_json(
+///     r#"{"epochs": [{"epoch": 0, "epochs": 1, "loss": 0.25, "metrics": {"mse": 0.5},
+///         "evaluation": null, "learning_rate": 0.1, "n_rows": 1000000, "seconds": 0.5}],
+///         "stopped": false}"#,
+/// )?;
+/// assert_eq!(report.to_string(), "epoch 1/1  loss 0.2500  mse 0.5000  2.00 M samples/s");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl fmt::Display for FitReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let epochs = self.epochs.iter().map(ToString::to_string);
+        let warnings = self.warnings.iter().map(|warning| format!("warning: {warning}"));
+        f.write_str(&epochs.chain(warnings).collect::<Vec<_>>().join("\n"))
+    }
+}
+
 /// Loss and metrics of a model on data with labels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]

@@ -1,6 +1,7 @@
 mod changed;
 mod epoch_cache;
 mod labels;
+mod quotes;
 
 use super::super::libsvm::{IndexBase, Reader};
 use super::super::{

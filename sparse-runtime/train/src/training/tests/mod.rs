@@ -1,5 +1,6 @@
 //! Trainers on a linear regression written by hand.
 
+mod agreement;
 mod caught;
 mod faults;
 mod finite;

@@ -10,6 +10,8 @@ use sparse_core::element::Float;
 /// The work of every worker.
 pub(super) struct Job<R, T: Float> {
     pub(super) rule: R,
+    /// The settings of its updater, by name.
+    pub(super) updater_settings: Vec<(String, String)>,
     pub(super) specs: Vec<ParameterSpec>,
     /// The position of the run; within it, if it is resumed.
     pub(super) begun: Run,

@@ -1,5 +1,7 @@
 //! Data-parallel training: workers that divide each batch, and share parameters through a store.
 
+mod agreement;
+mod ending;
 mod epochs;
 mod job;
 mod session;
@@ -11,7 +13,8 @@ use super::evaluation::EvaluatedOn;
 use super::report::FitReport;
 use super::{TrainError, Trainer};
 use crate::error::{Error, Result};
-use crate::store::{Communicator, CommunicatorError, StoreError, Threads};
+use crate::store::{Communicator, CommunicatorError, StoreError, Threads, Waiting, agree};
+use ending::in_group;
 use job::Job;
 use nnz_data::DataSource;
 use nnz_optim::UpdateRule;
@@ -153,13 +156,17 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
 
     /// One worker's part of [`fit_on_threads`](Self::fit_on_threads), for your own group. Every
     /// worker of the communicator calls this with the same settings, the same data and a model with
-    /// the same parameters. Worker 0 evaluates, reports and calls callbacks, and its model has the
-    /// result.
+    /// the same parameters; the first exchange compares them, with checksums of data and values.
+    /// Worker 0 evaluates, reports and calls callbacks, and its model has the result.
+    ///
+    /// The communicator may be borrowed, as `&mut group`, for several runs. Where this worker fails
+    /// or panics it is [ended](Communicator::end), so that the others fail at once.
     ///
     /// # Errors
     ///
-    /// As [`fit_on_threads`](Self::fit_on_threads); [`CommunicatorError::PeerLost`] where another
-    /// worker ended by an error of its own.
+    /// As [`fit_on_threads`](Self::fit_on_threads). [`StoreError::Disagreement`], the same at every
+    /// worker, which names a worker and the setting that differs. [`StoreError::Exchange`] where
+    /// another worker has ended, failed, or given no sign until the deadline.
     pub fn fit_as_worker<M, S, C>(
         &mut self,
         model: &mut M,
@@ -171,8 +178,10 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         S: DataSource<M::Element>,
         C: Communicator,
     {
-        let job = self.job(model, data, None)?;
-        self.as_worker(&job, model, data, communicator)
+        in_group(communicator, |communicator| {
+            let job = self.job(model, data, None)?;
+            self.as_worker(&job, model, data, communicator)
+        })
     }
 
     /// One worker's part of [`resume_on_threads`](Self::resume_on_threads): every worker reads the
@@ -194,8 +203,10 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         S: DataSource<M::Element>,
         C: Communicator,
     {
-        let job = self.job(model, data, Some(path.as_ref()))?;
-        self.as_worker(&job, model, data, communicator)
+        in_group(communicator, |communicator| {
+            let job = self.job(model, data, Some(path.as_ref()))?;
+            self.as_worker(&job, model, data, communicator)
+        })
     }
 
     fn as_worker<M, S, C>(
@@ -203,13 +214,22 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         job: &Job<R, M::Element>,
         model: &mut M,
         data: &S,
-        communicator: C,
+        communicator: &mut C,
     ) -> Result<FitReport>
     where
         M: Model + EvaluatedOn<E>,
         S: DataSource<M::Element>,
         C: Communicator,
     {
+        // The others may be opening their data.
+        communicator.set_waiting(Waiting::Pause);
+        if communicator.size() > 1 {
+            let of_trainer = self.config.settings(data, Some(self.config.leaves))?;
+            let (of_updater, epochs) = (&job.updater_settings, job.epochs);
+            let start = job.begun.position;
+            let settings = agreement::settings(model, of_updater, of_trainer, epochs, start);
+            agree(communicator, &settings)?;
+        }
         match communicator.rank() {
             0 => self.run_coordinated(job, model, data, communicator),
             _ => job.run(model, data, communicator, None).map(|()| FitReport::default()),
@@ -256,6 +276,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
         };
         Ok(Job {
             rule: self.rule.clone(),
+            updater_settings: updater.settings(),
             tables: match path {
                 Some(_) => model.parameters().into_iter().enumerate().map(state).collect(),
                 None => Vec::new(),
@@ -295,7 +316,9 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
 
 /// Whether another worker ended this one.
 fn is_echo(error: &Error) -> bool {
-    matches!(error, Error::Store(StoreError::Communicator(CommunicatorError::PeerLost { .. })))
+    use CommunicatorError::{PeerFailed, PeerLost};
+    let Error::Store(StoreError::Exchange { error, .. }) = error else { return false };
+    matches!(error, PeerLost { .. } | PeerFailed { .. })
 }
 
 /// The error of a thread that the system did not start.

@@ -2,7 +2,7 @@
 
 use super::job::Job;
 use crate::error::Result;
-use crate::store::{Communicator, KvStore, LeafSum, StoreError};
+use crate::store::{Communicator, KvStore, LeafSum, StoreError, Waiting};
 use crate::training::TrainError;
 use nnz_arrays::formats::RowIdsView;
 use nnz_arrays::parameter_memory::Table;
@@ -144,11 +144,24 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
 
     /// Sends a message to the others, as worker 0.
     pub(super) fn say(&mut self, word: Word) -> Result<()> {
-        self.store.gather(&[f64::from(word as u8)], &mut self.all_losses)
+        self.store.gather(&[f64::from(word as u8)], &mut self.all_losses)?;
+        if word != Word::Gather {
+            // Steps follow.
+            self.store.set_waiting(Waiting::Step);
+        }
+        Ok(())
     }
 
-    /// Follows the messages of worker 0 until it says whether to continue.
+    /// Follows the messages of worker 0 until it says whether to continue. It may be long in
+    /// between: it evaluates, saves and calls callbacks.
     pub(super) fn listen(&mut self) -> Result<ControlFlow<()>> {
+        self.store.set_waiting(Waiting::Pause);
+        let flow = self.follow();
+        self.store.set_waiting(Waiting::Step);
+        flow
+    }
+
+    fn follow(&mut self) -> Result<ControlFlow<()>> {
         loop {
             self.store.gather(&[], &mut self.all_losses)?;
             let word = self.all_losses.first().copied();
