@@ -28,7 +28,7 @@ run_liblinear() {
 }
 
 loss_nnz() {
-    "$nnz" evaluate --model "$scratch/nnz.model" --data "$test" --unknown ignore --json | sed 's/.*"log_loss":\([0-9.e-]*\).*/\1/'
+    "$nnz" evaluate --model "$scratch/nnz.model" --data "$test" --unknown ignore --quiet --json | sed 's/.*"log_loss":\([0-9.e-]*\).*/\1/'
 }
 loss_vw() {
     "$python" -m vowpalwabbit -d "$scratch/test.vw" -t -i "$scratch/vw.model" --loss_function logistic 2>&1 | awk '/average loss/ { print $4 }'
@@ -55,7 +55,11 @@ done
 TIMEFORMAT='%U %S'
 for _ in $(seq "$rounds"); do
     for program in "${programs[@]}"; do
-        { time "run_$program" >/dev/null 2>&1; } 2>>"$scratch/$program.seconds"
+        { time "run_$program" >"$scratch/said" 2>&1; } 2>>"$scratch/$program.seconds" || {
+            echo "$program failed:" >&2
+            cat "$scratch/said" >&2
+            exit 1
+        }
     done
 done
 printf '| program | log loss on the test file | CPU seconds |\n|---|---|---|\n'

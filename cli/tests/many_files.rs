@@ -117,6 +117,12 @@ fn words_are_labels_of_any_text_that_begins_with_them() {
         let evaluate = ["--model", &model[..], "--data", &data, "--json"];
         assert!(command_line::run("evaluate", &evaluate).contains("\"accuracy\":1.0"), "{name}");
     }
+    // Features are counted in data whose labels are read.
+    let table = files.write("rows.csv", "y,x\nspam,a\nham,b\n");
+    for data in [&[&files.path("rows.vw")[..]][..], &[&table, "--label", "y"]] {
+        trained(&files, &[&["--data"], data, &["--hash-bits", "auto"]].concat());
+    }
+    trained(&files, &["--data", &files.path("rows.vw")]);
     let model = files.path("model");
     let other = files.write("other.vw", "spam |a x\neggs |a y\n");
     let errors = refused("evaluate", &["--model", &model, "--data", &other]);

@@ -81,10 +81,10 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
             reading.find_schema(&arguments.data)?;
             arguments.check_schema(reading.schema.as_deref())?;
             report::reading(&arguments.data, || reading.measure(&arguments.data))?;
-            report::reading(&arguments.data, || reading.find_hash_bits(&arguments.data))?;
             if matches!(arguments.model.task(), Task::Binary | Task::Margin | Task::Classes) {
                 report::reading(&arguments.data, || reading.find_label_names(&arguments.data))?;
             }
+            report::reading(&arguments.data, || reading.find_hash_bits(&arguments.data))?;
             (reading, Known { n_features: arguments.features, ..Known::default() })
         }
     };
