@@ -26,12 +26,13 @@ use std::time::Instant;
 /// row outside of the push is updated when it is next pulled, as an
 /// [`Updater`](nnz_step::optimizer::Updater) does in its lazy-update mode.
 ///
-/// Traffic per worker and step, with u rows of its own batch and P workers: it sends (1 - 1/P) · u
-/// · (2 · s + 2 · b · row size) bytes, with s for a row id (4, or 8 above 2³² rows) and b for a
-/// value, and receives as many: ids and gradients of its own rows, values of rows for the others.
-/// Rows of a snapshot make it 3 · s + 3 · b · row size. A message takes 8 to 32 bytes more. The
-/// traffic does not depend on the height of the table. Memory: the worker's rows and their states,
-/// and the rows of the largest step.
+/// Traffic per worker and step, with u rows of its own batch, of which each of P workers owns as
+/// many: it sends (1 - 1/P) · u · (2 · s + 2 · b · row size) bytes, with s for a row id (4, or 8
+/// above 2³² rows) and b for a value, and receives as many: ids and gradients of its own rows,
+/// values of rows for the others. Rows of a snapshot make it 3 · s + 3 · b · row size. A message
+/// has 8 bytes more, a request 10, and a push 24 for each subtree of leaves. The traffic does not
+/// depend on the height of the table. Memory: the worker's rows and their states, and the rows of
+/// the largest step.
 pub struct KvStore<T: Float, C> {
     communicator: C,
     /// The communicator's values when the store was made.
