@@ -71,7 +71,7 @@ impl<R: UpdateRule, T: Float<Accumulator = T>> Lender<T> for Updater<R, T> {
         if const { R::RACES } {
             return match program.tables.len().max(program.dense.len()) {
                 ..=4 => hogwild::steps::<R, T, 4>(self, program, samples),
-                ..=MOST_PARAMETERS => {
+                5..=MOST_PARAMETERS => {
                     hogwild::steps::<R, T, MOST_PARAMETERS>(self, program, samples)
                 }
                 count => Err(OptimizerError::TooMany { count, most: MOST_PARAMETERS }.into()),
