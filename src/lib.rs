@@ -53,6 +53,7 @@ pub mod __private {
         measure_row_sparse, plan, same_parameter, scalar_of, shape_of, typed_ids,
         warn_of_fallbacks,
     };
+    pub use crate::model::gradient::clip as clip_gradients;
     pub use crate::model::{
         BatchSource, Dims, Extent, GradientMut, InputInfo, InputRole, InputView, LabelKind,
         MakeTable, Model, ModelError, OutputInfo, Parameter, ParameterInfo, ParameterMut,

@@ -257,7 +257,7 @@ where
 }
 
 /// Gradients of whole batches and of others. Then steps: of whole batches, of single samples and of
-/// some, and single samples in one call.
+/// some, clipped ones, and single samples in one call.
 macro_rules! agree {
     ($rule:expr, $fused:ident, $unfused:ident, $batch:ident, $unfused_batch:ident, $dims:expr, { $($name:ident: $array:expr),* $(,)? }) => {{
         let (rule, what) = ($rule, format!("{} {:?}", $fused::NAME, $rule));
@@ -280,6 +280,14 @@ macro_rules! agree {
             close(&[found], &[expected], &what);
             close(a.outputs().score.values(), b.outputs().score.values(), &what);
         }
+        for (range, norm) in [(0..ROWS, 0.05), (4..9, 1e6), (2..3, 0.01)] {
+            $(let $name = $name.view().rows(range.clone()).unwrap();)*
+            let found = a.clipped_step(&$batch { $($name,)* }, &mut of_a, norm).unwrap();
+            let batch = $unfused_batch { $($name,)* };
+            close(&[found], &[b.clipped_step(&batch, &mut of_b, norm).unwrap()], &what);
+            close(a.outputs().score.values(), b.outputs().score.values(), &what);
+        }
+        same_parameters((&mut a, &mut of_a), (&mut b, &mut of_b), &format!("{what}, clipped"));
         $(let $name = $name.view();)*
         let made = a.train_rows(&$batch { $($name,)* }, &mut of_a).unwrap();
         assert_eq!(made.n_steps, ROWS, "{what}");

@@ -178,7 +178,7 @@ impl Reading {
         match known.index_base {
             Some(IndexBase::Zero) => notes.push((INDEX_BASE, "zero".to_owned())),
             Some(IndexBase::One) => notes.push((INDEX_BASE, "one".to_owned())),
-            Some(IndexBase::Detect) | None => {}
+            Some(_) | None => {}
         }
         notes
     }

@@ -29,6 +29,7 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
     let (bind, input) = (batch::bind(emit), batch::input(emit));
     let check = batch::check_of_trait(emit);
     let train_rows = train_rows(emit);
+    let clipped_step = clipped_step(emit);
     let from_tables = from_tables(emit);
     let linked_scores = scores::linked_scores(emit);
     let mut carrying = TokenStream::new();
@@ -120,6 +121,8 @@ pub(super) fn implementation(emit: &Emit<'_>) -> TokenStream {
             ) -> #rt::Result<#rt::f64> {
                 #adjusted_step
             }
+
+            #clipped_step
 
             fn gradient_mut(&mut self, __index: #rt::usize) -> #rt::Option<#rt::GradientMut<'_, #element>> {
                 match __index {
@@ -319,6 +322,40 @@ fn adjusted_step(emit: &Emit<'_>) -> TokenStream {
     } else {
         unfused(emit, Some(quote!(__adjust(self)?;)))
     }
+}
+
+/// The step by gradients that are clipped by their norm, where a row program makes it: gradients
+/// stay sums by rows.
+///
+/// ```text
+/// self.__run(__batch, engine::Pass::Clipped(engine::erased(__updater), __max_norm))
+///     .map(|__made| __made.last_loss)
+/// ```
+fn clipped_step(emit: &Emit<'_>) -> Option<TokenStream> {
+    let (rt, element, batch_type) = (&emit.rt, &emit.element, &emit.batch);
+    let program = emit.compiled.fusion.program().filter(|_| !emit.broken)?;
+    let by_program = quote! {
+        let __pass = #rt::engine::Pass::Clipped(#rt::engine::erased(__updater), __max_norm);
+        self.__run(__batch, __pass).map(|__made| __made.last_loss)
+    };
+    let by_gradients = || {
+        quote! {
+            self.adjusted_step(__batch, __updater, |__model| {
+                #rt::clip_gradients(__model, __max_norm)
+            })
+        }
+    };
+    let body = if_few(emit, program, by_program, by_gradients);
+    Some(quote! {
+        fn clipped_step<__R: #rt::UpdateRule>(
+            &mut self,
+            __batch: &#batch_type<'_>,
+            __updater: &mut #rt::Updater<__R, #element>,
+            __max_norm: #rt::f64,
+        ) -> #rt::Result<#rt::f64> {
+            #body
+        }
+    })
 }
 
 /// The method that makes a step of each row, where the step is one loop.

@@ -210,7 +210,10 @@ pub enum WholeText<'t> {
 
 impl fmt::Debug for WholeText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WholeText").field("name", &self.name).finish_non_exhaustive()
+        match self {
+            WholeText::Reader(name, _) => f.debug_tuple("Reader").field(name).finish(),
+            WholeText::Files(paths) => f.debug_tuple("Files").field(paths).finish(),
+        }
     }
 }
 

@@ -94,11 +94,14 @@ fn run_by<T: Float<Accumulator = T>>(
             return each_sample::train(program, updater, scratch, row_function);
         }
         Pass::EachSample(updater) | Pass::Batch(updater) => {
-            whole_batch::sum(program, updater, parallel, scratch, row_function)?
+            whole_batch::sum(program, updater, None, parallel, scratch, row_function)?
+        }
+        Pass::Clipped(updater, max_norm) => {
+            whole_batch::sum(program, updater, Some(max_norm), parallel, scratch, row_function)?
         }
         Pass::Gradients => {
             let mut sink = std::mem::take(&mut scratch.gradient_sink);
-            let loss = whole_batch::sum(program, &mut sink, parallel, scratch, row_function);
+            let loss = whole_batch::sum(program, &mut sink, None, parallel, scratch, row_function);
             scratch.gradient_sink = sink;
             loss?
         }

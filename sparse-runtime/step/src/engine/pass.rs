@@ -10,6 +10,9 @@ pub enum Pass<'u, T: Float<Accumulator = T>> {
     EachSample(&'u mut dyn AnyUpdater<T>),
     /// One step.
     Batch(&'u mut dyn AnyUpdater<T>),
+    /// One step by the gradients of all parameters, multiplied by one factor so that their common
+    /// norm is at most this.
+    Clipped(&'u mut dyn AnyUpdater<T>, f64),
     /// The gradients of all parameters, which stay as they are: in
     /// [`TrainedTable::gradient`](super::TrainedTable::gradient) and
     /// [`TrainedDense::gradient`](super::TrainedDense::gradient).
@@ -28,7 +31,7 @@ impl<T: Float<Accumulator = T>> Pass<'_, T> {
     pub fn records_outputs(&self, n_samples: usize) -> bool {
         match self {
             Pass::EachSample(updater) => n_samples == 1 && updater.records_outputs(),
-            Pass::Batch(updater) => updater.records_outputs(),
+            Pass::Batch(updater) | Pass::Clipped(updater, _) => updater.records_outputs(),
             Pass::Gradients => true,
         }
     }
@@ -39,6 +42,7 @@ impl<T: Float<Accumulator = T>> fmt::Debug for Pass<'_, T> {
         f.write_str(match self {
             Pass::EachSample(_) => "EachSample",
             Pass::Batch(_) => "Batch",
+            Pass::Clipped(..) => "Clipped",
             Pass::Gradients => "Gradients",
         })
     }

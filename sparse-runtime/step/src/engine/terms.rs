@@ -79,6 +79,19 @@ pub(super) fn update<T: Float<Accumulator = T>>(
     scratch.autotune.end(begun);
 }
 
+/// The sums of `terms` by rows, on this thread: what [`update`] updates by.
+pub(super) fn sum<T: Float<Accumulator = T>>(
+    rows: &mut dyn TableRows<T>,
+    terms: &[Term<'_, '_, T>],
+    scratch: &mut Scratch<T>,
+) {
+    let TableFacts { n_rows, row_size, .. } = rows.facts();
+    let (sums, weights) = rows.sums_and_weights();
+    // A step that panicked may have left some.
+    sums.clear();
+    sum_of_size(sums, terms, weights, &(0..n_rows), row_size, &mut scratch.rows);
+}
+
 impl<T: Float<Accumulator = T>> Term<'_, '_, T> {
     #[inline(always)]
     fn visit(&self, within: &Range<usize>, row_size: usize, visit: &mut impl Visit<T>) {

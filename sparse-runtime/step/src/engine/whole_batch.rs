@@ -19,7 +19,7 @@ use crate::autotune::Stage;
 use crate::column_partition::{MAX_SLOTS, in_turn};
 use crate::error::Result;
 use crate::linear::Scratch;
-use crate::optimizer::RowWeights;
+use crate::optimizer::{RowWeights, clip};
 use nnz_arrays::kernels::Parallel;
 use nnz_device::prefetch::AHEAD;
 use nnz_device::thread_pool;
@@ -110,11 +110,12 @@ impl<T: Float> Run<T> {
     }
 }
 
-/// Computes all samples, and gives what they add to the gradients of parameters to `sink`. The mean
-/// of their losses.
+/// Computes all samples, and gives what they add to the gradients of parameters to `sink`, clipped
+/// to the common norm `max_norm` if there is one. The mean of their losses.
 pub(super) fn sum<T: Float<Accumulator = T>>(
     program: &mut Program<'_, '_, T>,
     sink: &mut dyn Sink<T>,
+    max_norm: Option<f64>,
     parallel: Parallel,
     scratch: &mut Scratch<T>,
     row_function: &RowFunction<'_, T>,
@@ -133,7 +134,7 @@ pub(super) fn sum<T: Float<Accumulator = T>>(
     kept.totals.clear();
     kept.totals.resize(sizes.totals, 0.0);
     let mut loss = None;
-    if n_parts == 1 && takes_one_pass(program.reads) {
+    if max_norm.is_none() && n_parts == 1 && takes_one_pass(program.reads) {
         let (totals, run) = (&mut kept.totals, &mut engine_runs[0]);
         let mut pass = OnePass { numbers, run, totals, sizes, row_function, loss: 0.0 };
         let summed = sink.sum_samples(program, &mut pass).transpose()?;
@@ -145,7 +146,7 @@ pub(super) fn sum<T: Float<Accumulator = T>>(
             let threads = &mut [(); thread_pool::MAX_PARTS][..n_parts];
             let slots = &mut engine_runs[..n_slots];
             let loss = pass(program, sink, threads, kept, slots, row_function, sizes)?;
-            sum_tables(program, sink, parallel, scratch, sizes)?;
+            sum_tables(program, sink, max_norm, parallel, scratch, sizes)?;
             loss
         }
     };
@@ -383,12 +384,15 @@ fn read_sample<T: Float<Accumulator = T>>(
 fn sum_tables<T: Float<Accumulator = T>>(
     program: &mut Program<'_, '_, T>,
     sink: &mut dyn Sink<T>,
+    max_norm: Option<f64>,
     parallel: Parallel,
     scratch: &mut Scratch<T>,
     sizes: Sizes,
 ) -> Result<()> {
-    let kept = std::mem::take(&mut scratch.kept);
-    let result = sum_by(program, sink, parallel, scratch, sizes, &kept);
+    let mut kept = std::mem::take(&mut scratch.kept);
+    let Kept { gradients, sums, totals, .. } = &mut kept;
+    let of_samples = (&gradients[..], &sums[..]);
+    let result = sum_by(program, sink, (max_norm, totals), parallel, scratch, sizes, of_samples);
     scratch.kept = kept;
     result
 }
@@ -411,10 +415,11 @@ fn sum_dense<T: Float<Accumulator = T>>(
 fn sum_by<T: Float<Accumulator = T>>(
     program: &mut Program<'_, '_, T>,
     sink: &mut dyn Sink<T>,
+    (max_norm, totals): (Option<f64>, &mut [f64]),
     parallel: Parallel,
     scratch: &mut Scratch<T>,
     sizes: Sizes,
-    kept: &Kept<T>,
+    (of_reads, of_interactions): (&[T], &[T]),
 ) -> Result<()> {
     let Program { reads, tables, .. } = program;
     let reads: &[Read<'_, '_, T>] = reads;
@@ -438,13 +443,13 @@ fn sum_by<T: Float<Accumulator = T>>(
                     refs: read.refs,
                     pool: read.pool,
                     gradients: OfSamples {
-                        all: &kept.gradients,
+                        all: of_reads,
                         stride: sizes.gradients,
                         first: first_gradient,
                         size,
                     },
                     sums: OfSamples {
-                        all: &kept.sums,
+                        all: of_interactions,
                         stride: sizes.sums,
                         first: first_sum,
                         size: of_sums,
@@ -454,12 +459,32 @@ fn sum_by<T: Float<Accumulator = T>>(
                 first_sum += of_sums;
                 read.has_gradient.then_some(term)
             });
-            with_terms(terms, |terms| {
-                terms::update(&mut **rows, terms, indices[*table], parallel, scratch);
+            with_terms(terms, |terms| match max_norm {
+                None => terms::update(&mut **rows, terms, indices[*table], parallel, scratch),
+                Some(_) => terms::sum(&mut **rows, terms, scratch),
             });
+        }
+        if let Some(max_norm) = max_norm {
+            clip_sums(max_norm, tables, totals);
+            tables.iter_mut().flatten().for_each(|rows| rows.apply_sums());
         }
         Ok(())
     })
+}
+
+/// Multiplies the sums of all tables and of dense parameters by one factor, so that their common
+/// norm is at most `max_norm`.
+fn clip_sums<T: Float<Accumulator = T>>(
+    max_norm: f64,
+    tables: &mut [Option<&mut dyn TableRows<T>>],
+    totals: &mut [f64],
+) {
+    clip::scale_to(max_norm, &mut |visit| {
+        for rows in tables.iter_mut().flatten() {
+            visit(rows.sums_and_weights().0.values_mut());
+        }
+        visit(totals);
+    });
 }
 
 /// Calls `body` with terms as a list, on the stack where they are few.

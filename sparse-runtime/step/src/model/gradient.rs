@@ -117,33 +117,21 @@ pub fn clip_of<T: Float>(model: &mut dyn AnyModel<T>, max_norm: f64) -> Result<(
 }
 
 fn clip_all<T: Float>(model: &mut dyn AnyModel<T>, max_norm: f64) -> Result<()> {
-    let mut squares = 0.0;
     let n_parameters = model.facts().parameters.len();
-    let mut each = |change: &mut dyn FnMut(&mut [T])| -> Result<()> {
+    for index in 0..n_parameters {
+        trained_gradient(model, index)?;
+    }
+    clip::scale_to(max_norm, &mut |visit: &mut dyn FnMut(&mut [T])| {
         for index in 0..n_parameters {
-            match trained_gradient(model, index)? {
-                Some(GradientMut::Dense(gradient)) => change(gradient.values_mut()),
-                Some(GradientMut::RowSparse(gradient)) => change(gradient.values_mut()),
-                None => {}
+            match trained_gradient(model, index) {
+                Ok(Some(GradientMut::Dense(gradient))) => visit(gradient.values_mut()),
+                Ok(Some(GradientMut::RowSparse(gradient))) => visit(gradient.values_mut()),
+                // All are there, as was found before.
+                Ok(None) | Err(_) => {}
             }
         }
-        Ok(())
-    };
-    each(&mut |values| squares += clip::sum_of_squares(values))?;
-    if squares.is_finite() {
-        let factor = clip::factor(max_norm, &[squares]);
-        return each(&mut |values| clip::scale(values, factor));
-    }
-    // Squares are beyond `f64` before elements are: of elements that are 1 at most they are not.
-    let mut largest = 0.0f64;
-    each(&mut |values| {
-        largest = values.iter().map(|value| value.as_f64().abs()).fold(largest, f64::max)
-    })?;
-    each(&mut |values| clip::scale(values, largest.recip()))?;
-    squares = 0.0;
-    each(&mut |values| squares += clip::sum_of_squares(values))?;
-    let factor = (max_norm / squares.sqrt()).min(largest);
-    each(&mut |values| clip::scale(values, factor))
+    });
+    Ok(())
 }
 
 /// The gradient of parameter `index`, of the last [`loss_and_grads`](Model::loss_and_grads). `None`

@@ -173,6 +173,11 @@ impl RowAccumulator {
         &self.values
     }
 
+    /// The [sums](Self::values), to be changed.
+    pub(crate) fn values_mut(&mut self) -> &mut [f64] {
+        &mut self.values
+    }
+
     /// The sum for one row, zero at its first touch, to be added to.
     ///
     /// # Panics
