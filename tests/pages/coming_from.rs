@@ -137,11 +137,15 @@ fn declared(folder: &Path, flags: &mut BTreeSet<String>) {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap();
-        for after in text.split("#[arg(long").skip(1) {
+        for after in text.split("#[arg(").skip(1) {
             let (attribute, field) = after.split_once(")]\n").unwrap();
-            let name = field.trim_start().split(':').next().unwrap();
-            let name = name.rsplit(' ').next().unwrap();
-            flags.insert(name.replace('_', "-"));
+            if let Some((_, named)) = attribute.split_once("long = \"") {
+                flags.insert(named.split('"').next().unwrap().to_owned());
+            } else if attribute.split([',', ' ']).any(|word| word == "long") {
+                let name = field.trim_start().split(':').next().unwrap();
+                let name = name.rsplit(' ').next().unwrap();
+                flags.insert(name.replace('_', "-"));
+            }
             if let Some((_, alias)) = attribute.split_once("visible_alias = \"") {
                 flags.insert(alias.split('"').next().unwrap().to_owned());
             }
