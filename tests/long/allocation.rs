@@ -229,9 +229,12 @@ macro_rules! steady {
             _ => step % 32..step % 32 + 32,
         };
         model.train_step(&batch(0..ROWS), &mut updater).unwrap();
-        // Kernels choose between two ways by the size of a batch, each with scratch of its own.
-        model.loss_and_grads(&batch(0..ROWS)).unwrap();
-        model.loss_and_grads(&batch(0..1)).unwrap();
+        // Gradients may come from a row program, losses from kernels. Kernels choose between two ways
+        // by the size of a batch, each with scratch of its own.
+        for rows in [0..ROWS, 0..1] {
+            model.loss_and_grads(&batch(rows.clone())).unwrap();
+            model.loss(&batch(rows)).unwrap();
+        }
         let steps = allocations(|| {
             for step in 0..1000 {
                 model.train_step(&batch(range(step)), &mut updater).unwrap();

@@ -16,6 +16,7 @@ mod dense_sums;
 mod each_sample;
 mod gradient_sink;
 mod hogwild;
+mod kept_sums;
 mod one_column;
 mod one_pass;
 mod one_row;
