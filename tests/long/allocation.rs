@@ -229,8 +229,8 @@ macro_rules! steady {
             _ => step % 32..step % 32 + 32,
         };
         model.train_step(&batch(0..ROWS), &mut updater).unwrap();
-        // Gradients may come from a row program, losses from kernels. Kernels choose between two ways
-        // by the size of a batch, each with scratch of its own.
+        // Gradients may come from a row program, losses from kernels. Kernels choose between two
+        // ways by the size of a batch, each with scratch of its own.
         for rows in [0..ROWS, 0..1] {
             model.loss_and_grads(&batch(rows.clone())).unwrap();
             model.loss(&batch(rows)).unwrap();

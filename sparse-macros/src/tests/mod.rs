@@ -195,7 +195,7 @@ fn a_nest_of_many_reads_is_as_deep_as_the_logarithm_of_their_number() {
             }
         });
         let printed = text.to_string();
-        for part in ["engine :: Read", "scatter :: Both"] {
+        for part in ["engine :: Read", "scatter_gradient :: Both"] {
             assert!(printed.contains(part), "{part}");
         }
         depth(text)

@@ -4,6 +4,7 @@ use super::CudaError;
 use super::error::refused;
 use cudarc::driver::{result, sys};
 use std::ffi::CString;
+use std::fmt;
 use std::sync::Arc;
 
 /// A kernel on the GPU.
@@ -14,6 +15,12 @@ pub struct Kernel {
     pub(super) function: sys::CUfunction,
     /// What the function is in.
     pub(super) _module: Arc<Module>,
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kernel").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 // SAFETY: a function may be launched from any thread as long as its module is there, which

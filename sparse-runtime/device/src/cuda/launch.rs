@@ -5,6 +5,7 @@ use super::{CudaError, CudaSlice, Gpu};
 use cudarc::driver::{result, sys};
 use sparse_core::element::Stored;
 use std::ffi::c_void;
+use std::fmt;
 use std::sync::Arc;
 
 /// How many blocks of how many threads.
@@ -39,6 +40,12 @@ pub struct Launch<'a> {
     call: Call,
     /// Why it cannot be launched.
     refused: Option<CudaError>,
+}
+
+impl fmt::Debug for Launch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Launch").field("refused", &self.refused).finish_non_exhaustive()
+    }
 }
 
 /// A kernel with its arguments.

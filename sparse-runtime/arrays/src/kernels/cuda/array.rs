@@ -11,6 +11,7 @@ use sparse_core::element::{Float, Unit};
 use sparse_core::ir::Attributes;
 use sparse_core::operators::Operator;
 use sparse_core::storage::Storage;
+use std::fmt;
 
 /// An element type that kernels of a GPU compute in.
 #[diagnostic::on_unimplemented(
@@ -69,7 +70,21 @@ impl<'a, T: GpuFloat> GpuOperand<'a, T> {
     }
 }
 
+impl<T: GpuFloat> fmt::Debug for GpuOperand<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            GpuOperand::Dense(_) => "Dense",
+            GpuOperand::Csr(_) => "Csr",
+            GpuOperand::RowSparse(_) => "RowSparse",
+            GpuOperand::Unit(_) => "Unit",
+            GpuOperand::Ids(_) => "Ids",
+            GpuOperand::Number(_) => "Number",
+        })
+    }
+}
+
 /// What a kernel is called with: its operator, the storage of its result, operands and attributes.
+#[derive(Debug)]
 pub struct Given<'g, 'a, T: GpuFloat> {
     /// The operator.
     pub operator: &'static Operator,

@@ -9,6 +9,7 @@ use crate::formats::{CsrView, Dense, DenseView, IdsView, Shape};
 use sparse_core::ir::Attributes;
 use sparse_core::operators::{ElementLoss, Kind, Operator, find};
 use sparse_core::storage::ElementType;
+use std::fmt;
 
 /// What texts that read labels share: its name and its text.
 pub const LABELS: (&str, &str) = ("kernels/cuda/labels.cuh", include_str!("labels.cuh"));
@@ -55,6 +56,16 @@ impl<'a, T: GpuFloat> GpuOperand<'a, T> {
     }
 }
 
+impl<T: GpuFloat> fmt::Debug for Labels<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Labels::Dense(_) => "Dense",
+            Labels::Csr(_) => "Csr",
+            Labels::Classes(_) => "Classes",
+        })
+    }
+}
+
 /// The operands of a loss.
 #[derive(Clone, Copy)]
 pub struct LossOperands<'a, T: GpuFloat> {
@@ -64,6 +75,12 @@ pub struct LossOperands<'a, T: GpuFloat> {
     pub labels: Labels<'a, T>,
     /// A weight for each row.
     pub weights: Option<DenseView<'a, T, Cuda>>,
+}
+
+impl<T: GpuFloat> fmt::Debug for LossOperands<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LossOperands").field("labels", &self.labels).finish_non_exhaustive()
+    }
 }
 
 impl LossFunction {

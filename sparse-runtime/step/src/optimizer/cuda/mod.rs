@@ -36,6 +36,7 @@ use nnz_optim::{
     UpdateRule, with_rule,
 };
 use sparse_core::storage::Storage;
+use std::fmt;
 use std::sync::LazyLock;
 
 /// What several texts of updates share.
@@ -56,6 +57,15 @@ pub enum CudaGradient<'a, T: GpuFloat> {
     Dense(DenseView<'a, T, Cuda>),
     /// One of rows, of the parameter's shape.
     RowSparse(RowSparseView<'a, T, Cuda>),
+}
+
+impl<T: GpuFloat> fmt::Debug for CudaGradient<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            CudaGradient::Dense(_) => "Dense",
+            CudaGradient::RowSparse(_) => "RowSparse",
+        })
+    }
 }
 
 impl<'a, T: GpuFloat> CudaGradient<'a, T> {

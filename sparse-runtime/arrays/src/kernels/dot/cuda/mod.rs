@@ -367,7 +367,7 @@ impl<'a, T: GpuFloat> Matrix<'a, T> {
 }
 
 /// Groups of lanes, each of which makes the elements of a row of the result.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Groups {
     /// The lanes that have a row of the result.
     pub lanes: usize,
