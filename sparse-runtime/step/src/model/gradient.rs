@@ -107,7 +107,7 @@ pub fn clip<M: Model>(model: &mut M, max_norm: f64) -> Result<()> {
     clip_of(model, max_norm)
 }
 
-/// [`clip`] of a model without its type.
+/// [`clip()`] of a model without its type.
 ///
 /// # Errors
 ///
