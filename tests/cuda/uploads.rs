@@ -2,7 +2,9 @@
 //! the way is named.
 
 use crate::Logistic;
-use crate::device::{Wait, fail, gpu, is_real, leave_out, limit_memory};
+use crate::device::{
+    Wait, fail, gpu, is_real, leave_out, limit_memory, place_of_freed_host_memory,
+};
 use nnz::core::update_rules::UpdateRule;
 use nnz::data::{Batch, BatchOptions, Batches, DataError, DataSource, Order, Position, synthetic};
 use nnz::device::cuda::CudaError;
@@ -272,6 +274,20 @@ fn a_wait_that_is_missing_is_seen_by_the_emulation() {
     };
     assert!(step_on_the_second(Wait::Nothing).is_ok());
     assert!(step_on_the_second(Wait::Host).is_err());
+}
+
+/// Tests run side by side, so that a copy from freed memory would read what another test has put
+/// there, and be right.
+#[test]
+fn the_emulation_gives_no_place_of_host_memory_twice() {
+    if is_real() {
+        return;
+    }
+    let _gpu = gpu();
+    let mut places: Vec<_> = (0..100).map(|_| place_of_freed_host_memory(5000)).collect();
+    places.sort_unstable();
+    places.dedup();
+    assert_eq!(places.len(), 100);
 }
 
 #[test]

@@ -111,6 +111,25 @@ pub(crate) fn count(of: Count) -> usize {
     }
 }
 
+/// Where memory of the host lay that the emulated GPU gave and was given back.
+#[allow(dead_code, reason = "the tests of models do")]
+pub(crate) fn place_of_freed_host_memory(bytes: usize) -> usize {
+    let mut memory = std::ptr::null_mut();
+    // SAFETY: the signatures are those of the driver, and the memory is not used.
+    let results = unsafe {
+        let allocate = function_of_emulation(c"cuMemHostAlloc");
+        let free = function_of_emulation(c"cuMemFreeHost");
+        let allocate = std::mem::transmute::<
+            *mut c_void,
+            extern "C" fn(*mut *mut c_void, usize, u32) -> c_int,
+        >(allocate);
+        let free = std::mem::transmute::<*mut c_void, extern "C" fn(*mut c_void) -> c_int>(free);
+        (allocate(&mut memory, bytes, 0), free(memory))
+    };
+    assert_eq!(results, (0, 0));
+    memory as usize
+}
+
 /// A function that the emulation has beside those of the driver.
 fn function_of_emulation(name: &CStr) -> *mut c_void {
     // SAFETY: a look-up by a name that ends with 0; the emulation was loaded for all of the

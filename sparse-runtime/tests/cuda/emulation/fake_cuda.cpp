@@ -346,7 +346,9 @@ Result cuMemFreeHost(void *memory) {
     std::lock_guard guard(lock);
     auto found = pinned.find(Address(memory));
     if (found == pinned.end()) return INVALID_VALUE;
-    munmap(memory, whole_pages(found->second));
+    // Its place is not given again, to another thread least of all, so that a copy that still reads
+    // it is seen. The pages go back.
+    mmap(memory, whole_pages(found->second), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     pinned.erase(found);
     return SUCCESS;
 }
