@@ -379,6 +379,46 @@ fn layers_on_one_thread_or_several() {
     on_threads!(LargeLayers, Ftrl::default(), &data);
 }
 
+graph! {
+    /// Tables that the columns of one csr name rows of, pooled in each way: their sums lie together
+    /// on one thread, and apart on several.
+    pub model OneCsr {
+        input x: csr[n, d];
+        label y: dense[n, 1];
+        param w: row_sparse[d, 1] = Normal { mean: 0.0, std: 0.1 };
+        param v: row_sparse[d, 8] = Normal { mean: 0.0, std: 0.1 };
+        param t: row_sparse[d, 16] = Normal { mean: 0.0, std: 0.1 };
+        param c: row_sparse[d, 3] = Normal { mean: 0.0, std: 0.1 };
+        param h: dense[16, 3] = Normal { mean: 0.0, std: 0.1 };
+        let bags = embedding_bag(x, t, mean = true);
+        let deep = sum(tanh(dot(bags, h) + dot(x, c)), axis = 1, keepdims = true);
+        let score = dot(x, w) + pairwise_interaction(x, v) + deep;
+        loss logistic(score, y);
+    }
+}
+
+#[test]
+fn tables_of_one_csr_on_one_thread_or_several() {
+    let x = log::<f32>(MANY_ROWS as usize / 7, MANY_FEATURES, 40 * 7);
+    let y = floats::<f32>(&noise(MANY_ROWS / 7, 2));
+    let data = Dataset::builder().input("x", x).label("y", y).build().unwrap();
+    on_threads!(OneCsr, Sgd::default(), &data);
+    on_threads!(OneCsr, Sgd { momentum: 0.9, weight_decay: 0.01, ..Sgd::default() }, &data);
+    on_threads!(OneCsr, AdaGrad::default(), &data);
+    let clipped = |parallel| {
+        let mut model = OneCsr::new(dims! { d: MANY_FEATURES }, Seed(7)).unwrap();
+        let mut trainer = Trainer::new(AdaGrad::default())
+            .batch_size(data.n_rows() / 2)
+            .epochs(3)
+            .clip_norm(Some(0.01))
+            .progress(Progress::Silent)
+            .parallel(parallel);
+        trainer.fit(&mut model, &data).unwrap();
+        model.parameters().iter().map(|table| table.values().to_vec()).collect::<Vec<_>>()
+    };
+    assert!(clipped(Parallel::Sequential) == clipped(Parallel::Threads(2)));
+}
+
 #[test]
 fn several_columns_on_several_threads() {
     let n_rows = MANY_ROWS as usize;

@@ -60,7 +60,8 @@ impl<T: Float<Accumulator = T>> Samples<'_, '_, T> {
         let mut layout = std::mem::take(&mut self.numbers.layout);
         let facts = |table: usize| Some(sample_rows::facts(tables.get(table)?.as_ref()?));
         let result = layout.of(reads, facts).and_then(|()| {
-            let mut of_call = Tables::new(reads, &layout, n_samples, tables, &mut [], true);
+            let mut of_call =
+                Tables::new(reads, &layout, n_samples, tables, &mut [], &mut [], true);
             self.step_all(&mut of_call, dense, states)
         });
         self.numbers.layout = layout;

@@ -14,8 +14,10 @@
 mod any_updater;
 mod dense_sums;
 mod each_sample;
+mod few;
 mod gradient_sink;
 mod hogwild;
+mod joint_sums;
 mod kept_sums;
 mod one_column;
 mod one_pass;

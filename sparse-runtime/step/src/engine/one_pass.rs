@@ -5,6 +5,7 @@
 //! row in their order.
 
 use super::dense_sums::add_terms;
+use super::joint_sums;
 use super::one_column;
 use super::one_row;
 use super::program::{Output, Read, RowFunction, Sample, Source, TrainedDense};
@@ -14,7 +15,7 @@ use super::whole_batch::{
     Run, SAMPLES_IN_ELEMENTS, SAMPLES_IN_RUN, Sizes, samples_of, write_outputs,
 };
 use crate::error::Result;
-use crate::optimizer::{RowUpdater, UpdateKind};
+use crate::optimizer::{RowUpdater, UpdateKind, clip};
 use nnz_optim::UpdateRule;
 use sparse_core::element::Float;
 
@@ -26,6 +27,8 @@ pub(crate) struct OnePass<'s, 'f, T: Float> {
     pub(super) totals: &'s mut [f64],
     pub(super) sizes: Sizes,
     pub(super) row_function: &'s RowFunction<'f, T>,
+    /// What the common norm of all sums is clipped to, if it is.
+    pub(super) max_norm: Option<f64>,
     /// The sum of the samples' losses.
     pub(super) loss: f64,
 }
@@ -62,6 +65,7 @@ impl<T: Float<Accumulator = T>> OnePass<'_, '_, T> {
         outputs: &mut [Output<'_, T>],
     ) -> Result<()> {
         let mut layout = std::mem::take(&mut self.numbers.layout);
+        let mut joint = std::mem::take(&mut self.numbers.joint);
         let facts = |table: usize| {
             let plain = tables.get(table).and_then(Option::as_ref).map(sample_rows::facts);
             let with_slots = slotted.get(table).and_then(Option::as_ref).map(sample_rows::facts);
@@ -73,17 +77,38 @@ impl<T: Float<Accumulator = T>> OnePass<'_, '_, T> {
         let result = layout.of(reads, facts).and_then(|()| {
             tables.iter_mut().flatten().for_each(clear);
             slotted.iter_mut().flatten().for_each(clear_slotted);
-            let mut of_call = Tables::new(reads, &layout, n_samples, tables, slotted, false);
+            // A norm adds up squares table by table, as threads do.
+            if self.max_norm.is_none() {
+                layout.find_groups(reads);
+            }
+            joint_sums::make_room(&mut joint, &layout);
+            let joint = &mut joint[..];
+            let mut of_call = Tables::new(reads, &layout, n_samples, tables, slotted, joint, false);
             self.sum_all(&mut of_call, dense, outputs)
         });
-        self.numbers.layout = layout;
         if result.is_ok() {
+            if let Some(max_norm) = self.max_norm {
+                let totals = &mut *self.totals;
+                clip::scale_to(max_norm, &mut |visit| {
+                    for (plain, with_slots) in tables.iter_mut().zip(slotted.iter_mut()) {
+                        match (plain, with_slots) {
+                            (Some(rows), _) => visit(rows.sums_mut().values_mut()),
+                            (None, Some(rows)) => visit(rows.sums_mut().values_mut()),
+                            (None, None) => {}
+                        }
+                    }
+                    visit(totals);
+                });
+            }
+            joint_sums::apply(&mut joint, &layout, tables, slotted);
             tables.iter_mut().flatten().for_each(RowUpdater::apply_settled);
             slotted.iter_mut().flatten().for_each(RowUpdater::apply_settled);
         } else {
             tables.iter_mut().flatten().for_each(clear);
             slotted.iter_mut().flatten().for_each(clear_slotted);
+            joint_sums::clear(&mut joint);
         }
+        (self.numbers.layout, self.numbers.joint) = (layout, joint);
         result
     }
 
@@ -94,7 +119,7 @@ impl<T: Float<Accumulator = T>> OnePass<'_, '_, T> {
         dense: &[TrainedDense<'_, T>],
         outputs: &mut [Output<'_, T>],
     ) -> Result<()> {
-        let OnePass { numbers, run, totals, sizes, row_function, loss } = self;
+        let OnePass { numbers, run, totals, sizes, row_function, loss, .. } = self;
         let n_samples = of_call.n_samples;
         for place in 0..n_samples.div_ceil(SAMPLES_IN_RUN) {
             let samples = samples_of(place, n_samples);

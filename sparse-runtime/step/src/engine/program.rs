@@ -265,6 +265,23 @@ impl<'b, T: Float> Refs<'b, T> {
         matches!(self, Refs::Ids(_, n_ids) if *n_ids > 1)
     }
 
+    /// Where the csr lies that names rows by its columns: of two reads the same names where it is
+    /// the same. `None` of ids.
+    pub(super) fn csr_names(&self) -> Option<(*const u64, *const u64, *const u8)> {
+        fn of<V: Stored>(csr: CsrView<'_, V>) -> (*const u64, *const u64, *const u8) {
+            let columns = match csr.columns() {
+                ColumnIdsView::U32(ids) => ids.as_ptr().cast(),
+                ColumnIdsView::U64(ids) => ids.as_ptr().cast(),
+            };
+            (csr.starts().as_ptr(), csr.ends().as_ptr(), columns)
+        }
+        match self {
+            Refs::Csr(csr) => Some(of(*csr)),
+            Refs::Units(csr) => Some(of(*csr)),
+            Refs::Ids(..) => None,
+        }
+    }
+
     /// Whether rows are named by ids.
     pub(super) fn are_ids(&self) -> bool {
         matches!(self, Refs::Ids(..))

@@ -31,6 +31,8 @@ pub(crate) struct TableReads {
     pub(super) facts: TableFacts,
     /// How the rows that a sample names are updated.
     pub(super) updates: Updates,
+    /// The [group](super::joint_sums) of tables that the same csr names rows of, if there is one.
+    pub(super) group: Option<usize>,
 }
 
 /// How the rows of a table that a sample names are updated, by one or more reads.
@@ -62,6 +64,8 @@ pub(crate) struct Place {
 pub(crate) struct Layout {
     pub(super) tables: Vec<TableReads>,
     pub(super) places: Vec<Place>,
+    /// The groups of tables whose sums lie together.
+    pub(super) n_groups: usize,
 }
 
 impl TableReads {
@@ -143,9 +147,39 @@ impl Layout {
                 } else {
                     Updates::InPartsIfApart
                 },
+                group: None,
             });
             first += of_table.len();
         }
+        self.n_groups = 0;
         Ok(())
+    }
+
+    /// Finds groups: trained tables with one read each, which has a gradient, whose rows the
+    /// columns of one csr name. O(tables²).
+    pub(super) fn find_groups<T: Float>(&mut self, reads: &[Read<'_, '_, T>]) {
+        let csr_of = |of_table: &TableReads| match &reads[of_table.reads()] {
+            [read] if read.has_gradient && of_table.table.is_some() => read.refs.csr_names(),
+            _ => None,
+        };
+        for place in 0..self.tables.len() {
+            let (before, rest) = self.tables.split_at_mut(place);
+            let Some((own, after)) = rest.split_first_mut() else { continue };
+            let Some(names) = csr_of(own) else { continue };
+            let is_alike = |other: &&TableReads| csr_of(other) == Some(names);
+            own.group = match before.iter().find(is_alike) {
+                Some(first) => first.group,
+                None if after.iter().any(|other| is_alike(&other)) => {
+                    self.n_groups += 1;
+                    Some(self.n_groups - 1)
+                }
+                None => None,
+            };
+        }
+    }
+
+    /// The tables of a group, in their order.
+    pub(super) fn of_group(&self, group: usize) -> impl Iterator<Item = &TableReads> {
+        self.tables.iter().filter(move |of_table| of_table.group == Some(group))
     }
 }

@@ -1,6 +1,8 @@
 //! The tables of one call, and what each sample does with all of them: read, update, add to sums.
 
+use super::few::Few;
 use super::hogwild::Copies;
+use super::joint_sums::{Joint, JointSums};
 use super::one_column::{self, OneColumn};
 use super::one_row::{self, OneRow};
 use super::overlap;
@@ -40,6 +42,8 @@ where
     slotted: Few<OneColumn<'b, 's, R, T, S>>,
     /// The other tables, each with what is known of it; without rows where it is frozen.
     others: Few<Other<'s, 't, R, T, K>>,
+    /// What of these have their sums together.
+    joint: Few<Joint<'b, 'm, 's, 't, T>>,
     updates: bool,
 }
 
@@ -51,17 +55,22 @@ where
     S: UpdateKind,
 {
     /// A table is among `tables` or `slotted`. `updates`: the rows that a sample reads are
-    /// [updated](Self::update) before the next one.
+    /// [updated](Self::update) before the next one, and nothing is [added](Self::add) to sums.
+    /// `joint` are the sums of the layout's groups.
     pub(super) fn new(
         reads: &'s [Read<'b, 'm, T>],
         layout: &'s Layout,
         n_samples: usize,
         tables: &'s mut Lent<'t, R, T, K>,
         slotted: &'s mut Lent<'t, R, T, S>,
+        joint: &'s mut [JointSums],
         updates: bool,
     ) -> Self {
         let (one_rows, one_columns, with_slots) = (Few::new(), Few::new(), Few::new());
-        let others = Few::new();
+        let (others, mut groups) = (Few::new(), Few::new());
+        for (group, joint) in joint.iter_mut().enumerate() {
+            groups.push(joint_of(reads, layout, (&mut *tables, &mut *slotted), group, joint));
+        }
         let slotted_rows = slotted;
         let mut all = Tables {
             reads,
@@ -71,6 +80,7 @@ where
             one_columns,
             slotted: with_slots,
             others,
+            joint: groups,
             updates,
         };
         // Trained tables come first, in their order.
@@ -85,6 +95,9 @@ where
             };
             let entries = || one_column::entries_of(of_reads, facts.row_size);
             let has_gradient = of_reads.iter().all(|read| read.has_gradient);
+            // What has its sums elsewhere adds to none of its own.
+            let adds = !updates && has_gradient && of_table.group.is_none();
+            let has_gradient = if updates { has_gradient } else { adds };
             if let Some(rows) = with_slots.and_then(Option::as_mut) {
                 if let Some(entries) = entries() {
                     let rows = OneColumn::new(entries, has_gradient, updated, place, facts, rows);
@@ -113,22 +126,22 @@ where
     #[inline(always)]
     pub(super) fn read(&mut self, sample: usize, numbers: &mut Numbers<T>) -> Result<()> {
         let Numbers { read: of_sample, sums, ids, .. } = numbers;
-        for at in 0..self.one_rows.len {
+        for at in 0..self.one_rows.len() {
             let Some(rows) = self.one_rows.get_mut(at) else { break };
             rows.read(sample, sample + AHEAD, of_sample)?;
         }
-        for at in 0..self.one_columns.len {
+        for at in 0..self.one_columns.len() {
             let Some(rows) = self.one_columns.get_mut(at) else { break };
             rows.read(sample, of_sample);
         }
         if S::SLOTS {
-            for at in 0..self.slotted.len {
+            for at in 0..self.slotted.len() {
                 let Some(rows) = self.slotted.get_mut(at) else { break };
                 rows.read(sample, of_sample);
             }
         }
         let later = Some(sample + AHEAD).filter(|later| *later < self.n_samples);
-        for at in 0..self.others.len {
+        for at in 0..self.others.len() {
             let Some((of_table, rows)) = self.others.get_mut(at) else { break };
             let facts = of_table.facts;
             for (of_read, place) in of_table.of(self.reads, self.layout) {
@@ -155,16 +168,16 @@ where
     #[inline(always)]
     pub(super) fn update(&mut self, sample: usize, numbers: &mut Numbers<T>) {
         let Numbers { gradients, sums, ids, others, .. } = numbers;
-        for at in 0..self.one_rows.len {
+        for at in 0..self.one_rows.len() {
             let Some(rows) = self.one_rows.get_mut(at) else { break };
             // SAFETY: the sample was read.
             unsafe { rows.update(sample, gradients) };
         }
-        for at in 0..self.one_columns.len {
+        for at in 0..self.one_columns.len() {
             let Some(rows) = self.one_columns.get_mut(at) else { break };
             rows.update(sample, gradients);
         }
-        for at in 0..self.others.len {
+        for at in 0..self.others.len() {
             let Some((of_table, rows)) = self.others.get_mut(at) else { break };
             let Some(rows) = rows else { continue };
             let facts = of_table.facts;
@@ -202,24 +215,30 @@ where
     #[inline(always)]
     pub(super) fn add(&mut self, sample: usize, numbers: &mut Numbers<T>) {
         let Numbers { gradients, sums, ids, .. } = numbers;
-        for at in 0..self.one_rows.len {
+        for at in 0..self.joint.len() {
+            let Some(joint) = self.joint.get_mut(at) else { break };
+            // SAFETY: `joint_of` has given all tables, which `Layout` has compared with their
+            // reads.
+            unsafe { joint.add(sample, self.n_samples, (gradients, sums), ids) };
+        }
+        for at in 0..self.one_rows.len() {
             let Some(rows) = self.one_rows.get_mut(at) else { break };
             // SAFETY: the sample was read.
             unsafe { rows.add(sample, gradients) };
         }
-        for at in 0..self.one_columns.len {
+        for at in 0..self.one_columns.len() {
             let Some(rows) = self.one_columns.get_mut(at) else { break };
             rows.add(sample, gradients);
         }
         if S::SLOTS {
-            for at in 0..self.slotted.len {
+            for at in 0..self.slotted.len() {
                 let Some(rows) = self.slotted.get_mut(at) else { break };
                 rows.add(sample, gradients);
             }
         }
-        for at in 0..self.others.len {
+        for at in 0..self.others.len() {
             let Some((of_table, rows)) = self.others.get_mut(at) else { break };
-            let Some(rows) = rows else { continue };
+            let Some(rows) = rows.as_mut().filter(|_| of_table.group.is_none()) else { continue };
             for (read, place) in of_table.of(self.reads, self.layout) {
                 if !read.has_gradient {
                     continue;
@@ -234,6 +253,42 @@ where
             }
         }
     }
+}
+
+/// The tables of a group.
+fn joint_of<'s, 't, 'b, 'm, R, T, K, S>(
+    reads: &[Read<'b, 'm, T>],
+    layout: &Layout,
+    (tables, slotted): (&mut Lent<'t, R, T, K>, &mut Lent<'t, R, T, S>),
+    group: usize,
+    joint: &'s mut JointSums,
+) -> Joint<'b, 'm, 's, 't, T>
+where
+    R: UpdateRule,
+    T: Float<Accumulator = T>,
+    K: UpdateKind,
+    S: UpdateKind,
+{
+    let of_group = || layout.of_group(group).filter_map(|of| Some((of, of.table?)));
+    let slots = of_group().find_map(|(_, table)| slotted.get(table)?.as_ref()?.slots());
+    let first = layout.of_group(group).next().map_or(0, |of_table| of_table.reads().start);
+    let mut joint = Joint::new(reads[first].refs, joint, slots);
+    for (of_table, table) in of_group() {
+        let plain = tables.get_mut(table).and_then(Option::as_mut);
+        let with_slots = slotted.get_mut(table).and_then(Option::as_mut);
+        // SAFETY: rows are written when they are caught up, before they are read, and when all
+        // samples have added to the sums.
+        let weights = unsafe {
+            match (plain, with_slots) {
+                (Some(rows), _) => rows.weights_meanwhile(),
+                (None, Some(rows)) => rows.weights_meanwhile(),
+                (None, None) => continue,
+            }
+        };
+        let place = of_table.reads().start;
+        joint.push(&reads[place], &layout.places[place], of_table.facts.row_size, weights);
+    }
+    joint
 }
 
 /// The numbers of one sample, and what stays the same from sample to sample.
@@ -251,6 +306,8 @@ pub(crate) struct Numbers<T> {
     pub(super) ids: Vec<u64>,
     others: Vec<u64>,
     pub(super) layout: Layout,
+    /// Of tables that one csr names rows of.
+    pub(super) joint: Vec<JointSums>,
     /// Of rows that other threads update meanwhile.
     pub(super) copies: Copies<T>,
 }
@@ -267,38 +324,6 @@ impl<T: Float<Accumulator = T>> Numbers<T> {
         self.work.resize(program.work, zero);
         self.sums.resize(program.sums(), zero);
         self.layout.make_room(reads.len());
-    }
-}
-
-/// The tables of a form that lie on the stack.
-const FEW: usize = 8;
-
-/// A list that lies on the stack where it is short.
-struct Few<V> {
-    first: [Option<V>; FEW],
-    rest: Vec<V>,
-    len: usize,
-}
-
-impl<V> Few<V> {
-    fn new() -> Self {
-        Few { first: [const { None }; FEW], rest: Vec::new(), len: 0 }
-    }
-
-    fn push(&mut self, value: V) {
-        match self.first.get_mut(self.len) {
-            Some(place) => *place = Some(value),
-            None => self.rest.push(value),
-        }
-        self.len += 1;
-    }
-
-    #[inline(always)]
-    fn get_mut(&mut self, place: usize) -> Option<&mut V> {
-        match self.first.get_mut(place) {
-            Some(value) => value.as_mut(),
-            None => self.rest.get_mut(place - FEW),
-        }
     }
 }
 

@@ -134,9 +134,9 @@ pub(super) fn sum<T: Float<Accumulator = T>>(
     kept.totals.clear();
     kept.totals.resize(sizes.totals, 0.0);
     let mut loss = None;
-    if max_norm.is_none() && n_parts == 1 && takes_one_pass(program.reads) {
+    if n_parts == 1 && takes_one_pass(program.reads) {
         let (totals, run) = (&mut kept.totals, &mut engine_runs[0]);
-        let mut pass = OnePass { numbers, run, totals, sizes, row_function, loss: 0.0 };
+        let mut pass = OnePass { numbers, run, totals, sizes, row_function, max_norm, loss: 0.0 };
         let summed = sink.sum_samples(program, &mut pass).transpose()?;
         loss = summed.map(|()| pass.loss);
     }

@@ -1,5 +1,6 @@
 //! Row cursors: table rows for the innermost loops.
 
+use super::accumulator::RowAccumulator;
 use super::memory::Places;
 use super::update_kind::{StateOf, StepOf, UpdateKind, on_weight};
 use nnz_device::prefetch::prefetch_row;
@@ -421,17 +422,18 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
         (weights_rest, states_rest, given_rest)
     }
 
-    /// Updates some rows, each with its gradient, which is rounded once: `row_size` elements of
-    /// `grads`. In one copy for a rule, whoever has summed gradients.
+    /// Updates some rows, each with its sum, which is rounded once. In one copy for a rule, whoever
+    /// has summed gradients.
     ///
     /// # Safety
     ///
     /// Each row is below `n_rows` and named once, `row_size` is that of the rows, and there are so
-    /// many gradients.
+    /// many sums.
     #[inline(never)]
-    pub(super) unsafe fn update_rows(self, row_size: usize, rows: &[usize], grads: &[f64]) {
+    pub(super) unsafe fn update_rows(self, row_size: usize, sums: SumsOfRows<'_>) {
         /// Rows that are updated while the memory of as many more is asked for.
         const ROWS_AHEAD: usize = 32;
+        let rows = sums.rows;
         if row_size == 1 {
             // One is asked for as another one is updated: of many at once, most wait for each
             // other.
@@ -447,7 +449,7 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
                         *rows.get_unchecked(place)
                     },
                     #[inline(always)]
-                    |place| T::Accumulator::of(*grads.get_unchecked(place)),
+                    |place| T::Accumulator::of(sums.of(place, 1)[0]),
                 );
             }
             return;
@@ -457,17 +459,14 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
             || {
                 for chunk in (0..rows.len()).step_by(ROWS_AHEAD) {
                     let end = rows.len().min(chunk + ROWS_AHEAD);
-                    let ahead = &rows[end..rows.len().min(end + ROWS_AHEAD)];
                     // Not by `for_each`, which may be a call.
-                    for row in ahead {
+                    for row in &rows[end..rows.len().min(end + ROWS_AHEAD)] {
                         self.prefetch(*row);
                     }
-                    let (rows, grads) =
-                        (&rows[chunk..end], &grads[chunk * row_size..end * row_size]);
-                    for (place, row) in rows.iter().enumerate() {
-                        let grad = &grads[place * row_size..(place + 1) * row_size];
+                    for (place, row) in rows.iter().enumerate().take(end).skip(chunk) {
                         // SAFETY: promised by the caller.
                         unsafe {
+                            let grad = sums.of(place, row_size);
                             self.update_row_in_eights(*row, grad, |grad, _| {
                                 T::Accumulator::of(grad)
                             });
@@ -476,6 +475,36 @@ impl<R: UpdateRule, T: Float, K: UpdateKind> RowCursor<'_, R, T, K> {
                 }
             },
         );
+    }
+}
+
+/// The sums of some rows, which may lie among other numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SumsOfRows<'s> {
+    pub(crate) rows: &'s [usize],
+    /// The sum of the first row begins here.
+    pub(crate) sums: &'s [f64],
+    /// The numbers from the sum of a row to that of the next one.
+    pub(crate) stride: usize,
+}
+
+impl<'s> SumsOfRows<'s> {
+    /// The sums of all rows of an accumulator.
+    pub(super) fn of_all(sums: &'s RowAccumulator) -> Self {
+        SumsOfRows { rows: sums.rows(), sums: sums.values(), stride: sums.row_size() }
+    }
+
+    /// The sum of a row.
+    ///
+    /// # Safety
+    ///
+    /// There is a row of this place, with as many elements.
+    #[inline(always)]
+    unsafe fn of(&self, place: usize, row_size: usize) -> &'s [f64] {
+        let first = place * self.stride;
+        debug_assert!(place < self.rows.len() && first + row_size <= self.sums.len());
+        // SAFETY: promised by the caller.
+        unsafe { self.sums.get_unchecked(first..first + row_size) }
     }
 }
 

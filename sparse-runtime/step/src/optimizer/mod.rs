@@ -79,7 +79,7 @@ mod variance_reduction;
 pub use accumulator::RowAccumulator;
 pub(crate) use accumulator::{Slots, term};
 pub(crate) use catch_up::CatchUp;
-pub(crate) use cursor::{ReadRows, RowCursor};
+pub(crate) use cursor::{ReadRows, RowCursor, SumsOfRows};
 pub(crate) use dense_steps::DenseStates;
 pub use dense_steps::{DenseSteps, FewSteps};
 pub use error::OptimizerError;

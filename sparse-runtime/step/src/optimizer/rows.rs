@@ -2,7 +2,7 @@
 
 use super::accumulator::{RowAccumulator, Slots};
 use super::catch_up::CatchUp;
-use super::cursor::RowCursor;
+use super::cursor::{RowCursor, SumsOfRows};
 use super::error::OptimizerError;
 use super::memory::Memory;
 use super::norms::end_by_norms;
@@ -351,17 +351,30 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
 
     /// [`apply_accumulated`](Self::apply_accumulated) of rows that were all settled in this step.
     pub(crate) fn apply_settled(&mut self) {
-        let row_size = self.row_size();
         // As above.
         let mut sums = std::mem::replace(self.sums, RowAccumulator::new(0, 0));
         // SAFETY: the accumulator was made for `n_rows` rows, so that its rows are below `n_rows`;
         // the sums are of rows of this size, one each.
         unsafe {
-            self.cursor(row_size).update_rows(row_size, sums.rows(), sums.values());
-            self.mark_rows(sums.rows());
+            self.apply(SumsOfRows::of_all(&sums));
         }
         sums.clear();
         *self.sums = sums;
+    }
+
+    /// Updates some rows, each by its sum. They were settled in this step.
+    ///
+    /// # Safety
+    ///
+    /// Each row is below `self.n_rows()` and named once, and each has a sum of as many elements as
+    /// it has.
+    pub(crate) unsafe fn apply(&mut self, sums: SumsOfRows<'_>) {
+        let row_size = self.row_size();
+        // SAFETY: promised by the caller.
+        unsafe {
+            self.cursor(row_size).update_rows(row_size, sums);
+            self.mark_rows(sums.rows);
+        }
     }
 
     /// Goes on to the next of several steps that were begun together, by

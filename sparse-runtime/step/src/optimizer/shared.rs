@@ -2,7 +2,7 @@
 
 use super::accumulator::RowAccumulator;
 use super::catch_up::CatchUp;
-use super::cursor::{ReadRows, RowCursor};
+use super::cursor::{ReadRows, RowCursor, SumsOfRows};
 use super::last_steps::LastSteps;
 use super::missed::{Gap, Missed};
 use super::rows::RowUpdater;
@@ -47,15 +47,25 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> RowUpdater<'a, R, T, K> {
         self.cursor(row_size).weights()
     }
 
-    /// The sums of gradients by rows, and the weights.
-    pub(crate) fn sums_and_weights(&mut self) -> (&mut RowAccumulator, RowWeights<'_, T>) {
+    /// The weights alone, for as long as the rows are lent.
+    ///
+    /// # Safety
+    ///
+    /// No row is written while it is read, by this or anything else.
+    pub(crate) unsafe fn weights_meanwhile(&mut self) -> RowWeights<'a, T> {
         let places = self.memory.places(self.memory.row_size());
-        let weights = RowWeights {
+        RowWeights {
             first: places.weights_wrapping(0).cast_mut(),
             stride: places.stride,
             row_size: places.row_size,
             rows: PhantomData,
-        };
+        }
+    }
+
+    /// The sums of gradients by rows, and the weights.
+    pub(crate) fn sums_and_weights(&mut self) -> (&mut RowAccumulator, RowWeights<'_, T>) {
+        // SAFETY: both are borrowed from this, so that nothing of it writes a row meanwhile.
+        let weights = unsafe { self.weights_meanwhile() };
         (&mut *self.sums, weights)
     }
 
@@ -138,7 +148,7 @@ impl<'a, R: UpdateRule, T: Float, K: UpdateKind> SharedRows<'a, R, T, K> {
     pub(crate) unsafe fn update_summed(&self, sums: &RowAccumulator) {
         // SAFETY: promised by the caller.
         unsafe {
-            self.cursor.update_rows(sums.row_size(), sums.rows(), sums.values());
+            self.cursor.update_rows(sums.row_size(), SumsOfRows::of_all(sums));
             self.mark_rows(sums.rows());
         }
     }

@@ -306,6 +306,50 @@ impl RowAccumulator {
         }
     }
 
+    /// Finds the sums of rows, zeros at the first touch: `places` becomes where the sums of each id
+    /// begin among the [values](Self::values_mut). O(ids + elements of new rows).
+    ///
+    /// # Safety
+    ///
+    /// As for [`add_each`](Self::add_each).
+    #[inline(always)]
+    pub(crate) unsafe fn find_each<I: ColumnId>(
+        &mut self,
+        slots: Slots<'_>,
+        ids: &[I],
+        places: &mut Vec<usize>,
+    ) {
+        debug_assert_eq!(slots.n_rows, self.n_rows);
+        self.make_room(ids.len());
+        places.clear();
+        places.reserve(ids.len());
+        let (first, row_size) = (slots.number, self.row_size);
+        let (rows, sums) = (self.rows.as_mut_ptr(), self.values.as_mut_ptr());
+        let mut len = self.rows.len();
+        let found = ids.iter().map(|id| {
+            // SAFETY: as in `add_each`.
+            unsafe {
+                let number = &mut *slots.at(id.at());
+                let mut slot = number.wrapping_sub(first) as usize;
+                if slot >= len {
+                    slot = len;
+                    *rows.add(len) = id.at();
+                    sums.add(len * row_size).write_bytes(0, row_size);
+                    // Fits: `make_room` has seen to it.
+                    *number = first + slot as u32;
+                    len += 1;
+                }
+                slot * row_size
+            }
+        });
+        places.extend(found);
+        // SAFETY: written above, within the room that was made.
+        unsafe {
+            self.rows.set_len(len);
+            self.values.set_len(len * row_size);
+        }
+    }
+
     /// Room for some rows more.
     #[inline(always)]
     fn make_room(&mut self, rows: usize) {
@@ -395,6 +439,26 @@ mod tests {
             sums.clear();
         }
         assert!(sums.first < 10);
+    }
+
+    #[test]
+    fn sums_that_are_found_are_those_that_are_added_to() {
+        let mut sums = RowAccumulator::new(6, 3);
+        let (slots, mut places) = (sums.own_slots(), Vec::new());
+        for (ids, expected) in [(&[4u32, 1, 4][..], &[0, 3, 0][..]), (&[5, 1], &[6, 3])] {
+            // SAFETY: there are 6 rows of 3.
+            unsafe { sums.find_each(slots, ids, &mut places) };
+            assert_eq!(places, expected);
+            places.iter().for_each(|place| sums.values_mut()[place + 1] += 2.0);
+        }
+        assert_eq!(sums.rows(), [4, 1, 5]);
+        assert_eq!(sums.values(), [0.0, 4.0, 0.0, 0.0, 4.0, 0.0, 0.0, 2.0, 0.0]);
+        // SAFETY: as above.
+        unsafe {
+            let one = std::iter::once((1u32, ()));
+            sums.add_each(slots, one, 3, |sums, ()| sums[2] += 1.0);
+        }
+        assert_eq!(sums.sums(1), [0.0, 4.0, 1.0]);
     }
 
     #[test]
