@@ -412,7 +412,7 @@ fn several_threads() {
         };
         // Whoever comes first does a part: after some steps each thread has done each.
         steps(20);
-        steps(100) == 0
+        steps(64) == 0
     });
     assert!(quiet);
 }
