@@ -1,6 +1,6 @@
-//! Sums of tables that one csr names rows of: what a batch adds to the gradients of all of them lies
-//! together, a row of sums for each table row that the batch names. A sample then finds the sums of
-//! each of its entries once, and not once for each table.
+//! Sums of tables that one csr names rows of: what a batch adds to the gradients of all of them
+//! lies together, a row of sums for each table row that the batch names. A sample then finds the
+//! sums of each of its entries once, and not once for each table.
 
 use super::few::Few;
 use super::pools::{scale, units};
@@ -121,8 +121,10 @@ impl<'b, 'm, 's, 't, T: Float<Accumulator = T>> Joint<'b, 'm, 's, 't, T> {
             with_column_ids!(ids, |ids| self.slots.prefetch_each(ids));
         }
         let (ids, _) = self.refs.of_sample(sample, buffer);
-        // SAFETY, of all below: columns are below the rows, for which there are slots and sums.
-        with_column_ids!(ids, |ids| unsafe { self.sums.find_each(self.slots, ids, self.places) });
+        with_column_ids!(ids, |ids| {
+            // SAFETY: columns are below the rows, for which there are slots and sums.
+            unsafe { self.sums.find_each(self.slots, ids, self.places) }
+        });
         for at in 0..self.members.len() {
             let Some(member) = self.members.get_mut(at) else { break };
             let gradient = &mut gradients[member.place.gradients..][..member.read.size];
@@ -135,7 +137,7 @@ impl<'b, 'm, 's, 't, T: Float<Accumulator = T>> Joint<'b, 'm, 's, 't, T> {
                     simd::in_sixteens::<$Width, _>(
                         #[inline(always)]
                         || {
-                            // SAFETY: as above; the sums of this table lie behind each place.
+                            // SAFETY: columns are below the rows; the sums of this table lie behind each place.
                             with_column_ids!(ids, |ids| unsafe {
                                 member.add(ids, values, places, all, $width, (gradient, of_rows));
                             });
