@@ -137,7 +137,7 @@ impl<'b, 'm, 's, 't, T: Float<Accumulator = T>> Joint<'b, 'm, 's, 't, T> {
                     simd::in_sixteens::<$Width, _>(
                         #[inline(always)]
                         || {
-                            // SAFETY: columns are below the rows; the sums of this table lie behind each place.
+                            // SAFETY: columns are below the rows; these sums lie behind each place.
                             with_column_ids!(ids, |ids| unsafe {
                                 member.add(ids, values, places, all, $width, (gradient, of_rows));
                             });
