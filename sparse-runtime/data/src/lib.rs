@@ -13,6 +13,8 @@ mod blocks;
 mod cache;
 mod classes;
 mod column;
+#[cfg(feature = "parquet")]
+mod columnar;
 mod dataset;
 mod delimited;
 mod error;
@@ -55,6 +57,8 @@ mod zstd;
 pub use batches::{DatasetBatch, DatasetBatches};
 pub use classes::Classes;
 pub use column::{Column, ColumnValues};
+#[cfg(feature = "parquet")]
+pub use columnar::SparseColumns;
 pub use dataset::{Dataset, DatasetBuilder};
 pub use delimited::{Delimited, NumberScale, Numbers, OpenQuotes};
 pub use error::{ColumnName, DataError, Error, Result};

@@ -168,7 +168,8 @@ pub enum ReadError {
 
 sparse_core::debug_of_errors!(ReadError);
 
-/// A place in a file of text, counted from one as editors do; the column counts bytes.
+/// A place in a file of text, counted from one as editors do; the column counts bytes. In a columnar
+/// file the line is the row, and the column the position in the schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The file.
@@ -439,6 +440,26 @@ pub enum Problem {
         declared: String,
         /// The labels that the loss accepts.
         expected: &'static str,
+    },
+    /// A fault in a column of a columnar file.
+    #[error("{problem} (`{}` is {data_type}; row group {row_group})", Escaped(column))]
+    InColumn {
+        /// The fault.
+        problem: Box<Problem>,
+        /// The column.
+        column: String,
+        /// The type of the column.
+        data_type: String,
+        /// The row group, or the record batch, counted from 0.
+        row_group: usize,
+    },
+    /// A fault in a row of a columnar file.
+    #[error("{problem} (row group {row_group})")]
+    InRowGroup {
+        /// The fault.
+        problem: Box<Problem>,
+        /// The row group, or the record batch, counted from 0.
+        row_group: usize,
     },
     /// Labels of a binary loss that are written in two ways.
     #[error(
