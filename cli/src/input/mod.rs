@@ -22,6 +22,8 @@ use crosses::initials;
 pub(crate) use data_files::{DASH, DataFiles};
 use explained::within_reach;
 pub(crate) use format::Format;
+#[cfg(feature = "parquet")]
+use nnz::data::SparseColumns;
 use nnz::data::{
     AnyDataset, Classes, Delimited, Hashing, IdMap, LibFfm, NumberScale, OnError, Ratings,
     ReadError, VowpalWabbit, Words,
@@ -38,7 +40,9 @@ pub(crate) use two_labels::{TwoLabels, listed};
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Reading {
     /// What the files are; by their ending if not said: .ffm, .tsv (criteo), .csv, .txt (words),
-    /// .vw, .mtx (matrix-market), .npz, else vw if the first line has a `|`, and libsvm.
+    /// .vw, .mtx (matrix-market), .npz, else vw if the first line has a `|`, and libsvm. With the
+    /// feature `parquet`, .parquet, .arrow and .feather are csv, or sparse-columns where they have
+    /// lists of indices and values.
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
     /// The format is that which the model's file says.
@@ -52,7 +56,7 @@ pub(crate) struct Reading {
     /// numeric, count, buckets, categorical, list (`a|b|c`) and ignore.
     #[arg(long)]
     pub(crate) schema: Option<String>,
-    /// csv: the column of the label, by its name in the first line, where there is no --schema: the
+    /// csv: the column of the label, by its name in the first line (sparse-columns: `label` if not said), where there is no --schema: the
     /// kinds of the other columns are inferred from the first 10,000 lines, and printed.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["schema", "no_header"])]
     label: Option<String>,
@@ -242,6 +246,8 @@ impl Reading {
             Format::Criteo | Format::Csv | Format::Words | Format::Vw => true,
             Format::Libsvm | Format::Libffm => self.hash_bits.is_some(),
             Format::Ratings | Format::MatrixMarket | Format::Npz => false,
+            #[cfg(feature = "parquet")]
+            Format::SparseColumns => false,
         }
     }
 
@@ -379,6 +385,8 @@ impl Reading {
                 }
                 lines.memory(|| self.read_matrix(files, format, known))
             }
+            #[cfg(feature = "parquet")]
+            Format::SparseColumns => lines.open(self.sparse_columns(known)),
         }
     }
 
@@ -399,6 +407,28 @@ impl Reading {
         let format = self.crossed(format)?.weighs_samples();
         let format = format.label_names(self.label_names.iter().cloned());
         Ok(change_if(no_labels, format, Delimited::without_labels))
+    }
+
+    /// Sparse rows in the columns of a columnar file.
+    #[cfg(feature = "parquet")]
+    fn sparse_columns(&self, known: &Known) -> SparseColumns {
+        let format = SparseColumns::new().n_features(known.n_features);
+        let format = match &self.label {
+            Some(label) => format.label(label),
+            None => format,
+        };
+        let format = match &self.weight {
+            Some(weight) if !known.no_labels => format.weight(weight),
+            _ => format,
+        };
+        let format =
+            change_if(self.index_base == Base::One, format, |f| f.index_base(IndexBase::One));
+        let format =
+            change_if(self.unsorted == Unsorted::Sort, format, SparseColumns::sort_unsorted);
+        let format = change_if(self.repeated == Repeated::Add, format, SparseColumns::add_repeated);
+        let ignores = self.unknown == Some(Unknown::Ignore);
+        let format = change_if(ignores, format, SparseColumns::ignore_unknown);
+        change_if(known.no_labels, format, SparseColumns::without_labels)
     }
 
     /// The words that are labels at the beginning of lines, where labels are read.

@@ -4,7 +4,7 @@
 //! [`Dataset`] holds named columns. [`DataSource`] is the interface for a training loop, of data in
 //! memory and of streams. [`libsvm`], [`npz`] and [`matrix_market`] read files; [`TextReader`]
 //! reads those of any [`RowFormat`] ([`Delimited`], [`Ratings`], [`LibFfm`], [`VowpalWabbit`],
-//! [`Words`]). [`stream`] reads files larger than memory; [`synthetic`] generates data.
+//! [`Words`]), and with the feature `parquet` columnar files. [`stream`] reads files larger than memory; [`synthetic`] generates data.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod batches;
@@ -58,7 +58,7 @@ pub use batches::{DatasetBatch, DatasetBatches};
 pub use classes::Classes;
 pub use column::{Column, ColumnValues};
 #[cfg(feature = "parquet")]
-pub use columnar::SparseColumns;
+pub use columnar::{SparseColumns, WrittenColumn, write_parquet};
 pub use dataset::{Dataset, DatasetBuilder};
 pub use delimited::{Delimited, NumberScale, Numbers, OpenQuotes};
 pub use error::{ColumnName, DataError, Error, Result};

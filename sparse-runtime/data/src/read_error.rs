@@ -168,8 +168,8 @@ pub enum ReadError {
 
 sparse_core::debug_of_errors!(ReadError);
 
-/// A place in a file of text, counted from one as editors do; the column counts bytes. In a columnar
-/// file the line is the row, and the column the position in the schema.
+/// A place in a file of text, counted from one as editors do; the column counts bytes. In a
+/// columnar file the line is the row, and the column the position in the schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The file.

@@ -103,6 +103,19 @@ impl ColumnarFile {
         &self.groups
     }
 
+    /// The rows of the row groups before one: of an Arrow file by reading them, for messages.
+    #[cold]
+    pub(crate) fn rows_before(&self, group: usize) -> u64 {
+        let rows = |(at, group): (usize, &RowGroup)| match group.n_rows {
+            Some(n_rows) => n_rows as u64,
+            None => {
+                let batches = self.batches(at, &[], usize::MAX).into_iter().flatten();
+                batches.flatten().map(|batch| batch.num_rows() as u64).sum()
+            }
+        };
+        self.groups[..group].iter().enumerate().map(rows).sum()
+    }
+
     /// The error of a schema that is not read.
     #[cold]
     pub(crate) fn refuse(&self, message: String) -> ReadError {
@@ -201,6 +214,16 @@ impl Iterator for GroupBatches {
                 *batch = Some(all.slice(n, all.num_rows() - n));
                 Some(Ok(all.slice(0, n)))
             }
+        }
+    }
+}
+
+impl GroupBatches {
+    /// The bytes of a batch that is in memory as a whole, however few rows are asked for.
+    pub(crate) fn held_bytes(&self) -> usize {
+        match &self.source {
+            Source::Arrow { batch: Some(batch), .. } => batch.get_array_memory_size(),
+            _ => 0,
         }
     }
 }

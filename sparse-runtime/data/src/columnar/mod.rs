@@ -11,12 +11,14 @@ mod sparse_cells;
 mod table;
 #[cfg(test)]
 mod tests;
+mod write;
 
 pub(crate) use batch::{BatchParser, RowFault, parse_batch, place_of};
 pub(crate) use cell::{CellType, cell_type};
 pub(crate) use file::ColumnarFile;
 pub use sparse::SparseColumns;
 pub(crate) use table::{Reads, TableColumns, TableParser, each_row_of_file};
+pub use write::{WrittenColumn, write_parquet};
 
 use super::text::{OnError, RowFormat, Skips};
 use super::{Dataset, ReadError, ReadReport};

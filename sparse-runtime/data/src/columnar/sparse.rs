@@ -276,6 +276,11 @@ impl<T: Float> RowFormat<T> for SparseColumns {
         NoText
     }
 
+    fn known_base(&self) -> Option<IndexBase> {
+        let is_one = self.index_base == IndexBase::One;
+        Some(if is_one { IndexBase::One } else { IndexBase::Zero })
+    }
+
     fn survey_format(&self) -> Option<Self> {
         self.n_features.is_none().then(|| self.clone())
     }

@@ -425,6 +425,7 @@ impl<'a, T: Float, F: RowFormat<T>> Parsing<'a, T, F> {
             .into_dataset(&columns)
             .map_err(|source| ReadError::Data { file: file.clone(), source: Box::new(source) })?;
         let report = ReadReport {
+            index_base: self.format.known_base(),
             n_skipped: self.skips.count,
             first_skipped: self.skips.first,
             ..ReadReport::of_file(file)
