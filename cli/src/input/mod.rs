@@ -56,13 +56,14 @@ pub(crate) struct Reading {
     /// numeric, count, buckets, categorical, list (`a|b|c`) and ignore.
     #[arg(long)]
     pub(crate) schema: Option<String>,
-    /// csv: the column of the label, by its name in the first line (sparse-columns: `label` if not said), where there is no --schema: the
+    /// csv: the column of the label, by its name in the first line, where there is no --schema: the
     /// kinds of the other columns are inferred from the first 10,000 lines, and printed.
+    /// sparse-columns: the column of the label; `label` if not said.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["schema", "no_header"])]
-    label: Option<String>,
+    pub(crate) label: Option<String>,
     /// csv: the column of the weights of samples, by its name, where there is no --schema.
     #[arg(long, value_name = "NAME", conflicts_with = "schema", requires = "label")]
-    weight: Option<String>,
+    pub(crate) weight: Option<String>,
     /// csv: write the schema to this file, to be edited and read by --schema.
     #[arg(long, value_name = "FILE")]
     schema_out: Option<PathBuf>,
@@ -446,9 +447,10 @@ impl Reading {
         change_if(no_labels, reader, Reader::without_labels)
     }
 
-    /// Whether a csv file has a column of weights.
+    /// Whether a file has a column of weights that is named.
     pub(crate) fn has_weights(&self) -> bool {
-        self.schema.as_deref().is_some_and(has_weight)
+        // Where there is no schema, it is one of sparse rows.
+        self.schema.as_deref().map_or(self.weight.is_some(), has_weight)
     }
 
     /// Whether the first line of a csv file is its header.
@@ -460,7 +462,8 @@ impl Reading {
     fn way(&self, known: &Known) -> String {
         let Reading { format, schema, skip, index_base, scales, .. } = self;
         let header = (self.has_header(), scales, self.separator, &self.cross, &self.quadratic);
-        let header = (header, &self.label_names, &self.na);
+        let named = schema.is_none().then_some((&self.label, &self.weight));
+        let header = (header, &self.label_names, &self.na, named);
         let hash = (self.hash_bits(), self.hash_seed(), self.ngrams());
         let base = (index_base, known.index_base);
         let columns = (known.n_features, known.no_labels);

@@ -4,7 +4,8 @@
 //! [`Dataset`] holds named columns. [`DataSource`] is the interface for a training loop, of data in
 //! memory and of streams. [`libsvm`], [`npz`] and [`matrix_market`] read files; [`TextReader`]
 //! reads those of any [`RowFormat`] ([`Delimited`], [`Ratings`], [`LibFfm`], [`VowpalWabbit`],
-//! [`Words`]), and with the feature `parquet` columnar files. [`stream`] reads files larger than memory; [`synthetic`] generates data.
+//! [`Words`]), and with the feature `parquet` columnar files. [`stream`] reads files larger than
+//! memory; [`synthetic`] generates data.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod batches;
@@ -51,7 +52,7 @@ mod text_file;
 mod vowpal_wabbit;
 mod weights;
 mod words;
-#[cfg(feature = "zstd")]
+#[cfg(any(feature = "zstd", feature = "parquet"))]
 mod zstd;
 
 pub use batches::{DatasetBatch, DatasetBatches};

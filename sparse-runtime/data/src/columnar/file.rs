@@ -1,5 +1,6 @@
 //! A columnar file: its schema, its row groups, and the batches of a row group.
 
+use super::zstd_pages::{self, has_zstd};
 use crate::ReadError;
 use crate::blocks::{Compression, io_error};
 use arrow_array::RecordBatch;
@@ -50,7 +51,8 @@ impl RowGroup {
 }
 
 impl ColumnarFile {
-    /// Opens a file whose first bytes say that it is one; none of a pipe, a compressed file or text.
+    /// Opens a file whose first bytes say that it is columnar; none of a pipe, a compressed file or
+    /// text.
     pub(crate) fn open(path: &Path) -> Result<Option<Self>, ReadError> {
         let name = path.display().to_string();
         let io = |source| io_error(&name, source);
@@ -135,11 +137,15 @@ impl ColumnarFile {
             self.check_codecs(footer, group, projection)?;
             let columns = projection.iter().copied();
             let mask = ProjectionMask::roots(footer.parquet_schema(), columns);
-            let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, footer.clone())
-                .with_row_groups(vec![group])
-                .with_projection(mask)
-                .with_batch_size(n_rows)
-                .build();
+            let reader = if has_zstd(footer.metadata().row_group(group)) {
+                zstd_pages::batches(file, footer, group, mask, n_rows)
+            } else {
+                ParquetRecordBatchReaderBuilder::new_with_metadata(file, footer.clone())
+                    .with_row_groups(vec![group])
+                    .with_projection(mask)
+                    .with_batch_size(n_rows)
+                    .build()
+            };
             Source::Parquet(Box::new(reader.map_err(|error| failed(&error))?))
         } else {
             let file = BufReader::new(file);
@@ -167,7 +173,6 @@ impl ColumnarFile {
                 continue;
             }
             let codec = match chunk.compression() {
-                basic::Compression::ZSTD(_) => "zstd",
                 basic::Compression::BROTLI(_) => "brotli",
                 basic::Compression::LZO => "lzo",
                 _ => continue,
@@ -175,7 +180,7 @@ impl ColumnarFile {
             let (column, data_type) =
                 (self.schema.field(root).name(), self.schema.field(root).data_type());
             let message = format!(
-                "the column `{column}` of type {data_type} is compressed by {codec} in row group {group}; snappy, gzip, lz4 and no compression are read: write the file by one of these, in polars by `write_parquet(compression=\"snappy\")`, in pandas and pyarrow by `compression=\"snappy\"`"
+                "the column `{column}` of type {data_type} is compressed by {codec} in row group {group}; snappy, gzip, lz4, zstd and no compression are read: write the file by one of these, in polars by `write_parquet(compression=\"snappy\")`, in pandas and pyarrow by `compression=\"snappy\"`"
             );
             return Err(ReadError::Content { file: self.name.clone(), message });
         }
@@ -239,7 +244,7 @@ fn content(name: &str, error: &dyn std::error::Error) -> ReadError {
 fn in_group(name: &str, group: usize, error: &dyn std::error::Error) -> ReadError {
     let text = error.to_string();
     let lead = if text.to_lowercase().contains("zstd") {
-        ": it is compressed by zstd, which is not read: write it by lz4, or without compression"
+        ": it is compressed by zstd, which is not read of Arrow files: write it by lz4, or without compression"
     } else {
         ""
     };

@@ -12,6 +12,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod write;
+mod zstd_pages;
 
 pub(crate) use batch::{BatchParser, RowFault, parse_batch, place_of};
 pub(crate) use cell::{CellType, cell_type};

@@ -38,7 +38,8 @@ use sparse_core::element::Float;
 /// use std::sync::Arc;
 ///
 /// let ids = ListArray::from_iter_primitive::<UInt32Type, _, _>([Some([Some(0), Some(4)])]);
-/// let values = ListArray::from_iter_primitive::<Float32Type, _, _>([Some([Some(0.5), Some(2.0)])]);
+/// let values = [Some([Some(0.5), Some(2.0)])];
+/// let values = ListArray::from_iter_primitive::<Float32Type, _, _>(values);
 /// let columns: [(&str, ArrayRef); 3] = [
 ///     ("label", Arc::new(Float32Array::from(vec![1.0]))),
 ///     ("ids", Arc::new(ids)),

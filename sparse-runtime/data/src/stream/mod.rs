@@ -20,8 +20,8 @@
 //! those at the opening of the stream, when a file is opened and when an epoch has read all of its
 //! text. A difference ends the epoch with [`ReadError::Changed`].
 //!
-//! A columnar file (feature `parquet`) has a unit for each row group. The feeder decodes batches of it
-//! in place of text, and parsers make samples of these.
+//! A columnar file (feature `parquet`) has a unit for each row group. The feeder decodes batches of
+//! it in place of text, and parsers make samples of these.
 //!
 //! If samples are kept, the feeder passes places of a file in place of text, and parsers read the
 //! samples there; the rest is the same.
