@@ -32,8 +32,10 @@ impl Reading {
     fn lead(&self, problem: &Problem, known: &Known) -> Option<String> {
         Some(match problem {
             #[cfg(feature = "parquet")]
-            Problem::InColumn { problem: within, column, .. } => {
-                format!("{} (column `{column}`)", self.lead(within, known)?)
+            Problem::InColumn { problem: within, chunk } => {
+                let (column, group) = (&chunk.column, chunk.row_group);
+                let lead = self.lead(within, known)?;
+                format!("{lead} (column `{column}`, row group {group})")
             }
             Problem::BeyondDeclared { index, n_features, .. } => {
                 let whose = if known.is_of_model {

@@ -72,7 +72,7 @@ pub use libffm::LibFfm;
 pub use memory_or_stream::{AnyBatch, AnyBatches, AnyDataset};
 pub use part::Part;
 pub use ratings::{Ratings, Separator};
-pub use read_error::{Excerpt, Place, Problem, ReadError};
+pub use read_error::{ColumnChunk, Excerpt, Place, Problem, ReadError};
 pub use report::ReadReport;
 pub use source::{
     Batch, BatchOptions, Batches, BytesRead, DataSource, Labels, LastBatch, Order, Position,

@@ -442,16 +442,15 @@ pub enum Problem {
         expected: &'static str,
     },
     /// A fault in a column of a columnar file.
-    #[error("{problem} (`{}` is {data_type}; row group {row_group})", Escaped(column))]
+    #[error(
+        "{problem} (`{}` is {}; row group {})", Escaped(&chunk.column), chunk.data_type,
+        chunk.row_group
+    )]
     InColumn {
         /// The fault.
         problem: Box<Problem>,
-        /// The column.
-        column: String,
-        /// The type of the column.
-        data_type: String,
-        /// The row group, or the record batch, counted from 0.
-        row_group: usize,
+        /// The column and the row group.
+        chunk: Box<ColumnChunk>,
     },
     /// A fault in a row of a columnar file.
     #[error("{problem} (row group {row_group})")]
@@ -543,6 +542,18 @@ pub enum Problem {
 }
 
 sparse_core::debug_of_errors!(Problem);
+
+/// A column of a row group of a columnar file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ColumnChunk {
+    /// The column.
+    pub column: String,
+    /// Its type.
+    pub data_type: String,
+    /// The row group, or the record batch, counted from 0.
+    pub row_group: usize,
+}
 
 /// A fault at an offset of a text, before its place in the file is known.
 #[derive(Clone, Debug, PartialEq)]

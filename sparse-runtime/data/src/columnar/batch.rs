@@ -1,7 +1,7 @@
 //! Record batches into samples, and the places of their faults.
 
 use crate::text::{Chunk, OnError};
-use crate::{Place, Problem};
+use crate::{ColumnChunk, Place, Problem};
 use arrow_array::RecordBatch;
 use arrow_schema::DataType;
 use sparse_core::element::Float;
@@ -77,9 +77,11 @@ pub(crate) fn place_of<T: Float>(
     let problem = match column.and_then(|column| parser.column(column)) {
         Some((name, data_type)) => Problem::InColumn {
             problem,
-            column: name.to_owned(),
-            data_type: data_type.to_string(),
-            row_group,
+            chunk: Box::new(ColumnChunk {
+                column: name.to_owned(),
+                data_type: data_type.to_string(),
+                row_group,
+            }),
         },
         None => Problem::InRowGroup { problem, row_group },
     };

@@ -254,7 +254,7 @@ pub(super) fn list_of(array: &dyn Array) -> Option<(Vec<(usize, usize)>, &ArrayR
         let ends = lists.value_offsets().windows(2);
         Some((ends.map(|w| range([w[0] as usize, w[1] as usize])).collect(), lists.values()))
     } else if let Some(lists) = array.as_fixed_size_list_opt() {
-        let starts = (0..lists.len()).map(|row| lists.value_offset_at(row) as usize);
+        let starts = (0..lists.len()).map(|row| lists.value_offset_at(row));
         let size = lists.value_length() as usize;
         Some((starts.map(|start| (start, start + size)).collect(), lists.values()))
     } else {
