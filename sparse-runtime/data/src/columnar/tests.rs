@@ -166,13 +166,11 @@ fn sparse_rows_of_every_writer_are_the_dataset_of_the_libsvm_text() {
 
 #[test]
 fn other_codecs_are_named_with_what_to_do() {
-    for (name, codec) in [("table_brotli.parquet", "brotli")] {
-        let error = TextReader::new(table()).read_path(path(name)).unwrap_err().to_string();
-        let message =
-            format!("the column `sold` of type Int64 is compressed by {codec} in row group 0");
-        assert!(error.contains(&message), "{error}");
-        assert!(error.contains("write_parquet(compression=\"snappy\")"), "{error}");
-    }
+    let brotli = path("table_brotli.parquet");
+    let error = TextReader::new(table()).read_path(brotli).unwrap_err().to_string();
+    let message = "the column `sold` of type Int64 is compressed by brotli in row group 0";
+    assert!(error.contains(message), "{error}");
+    assert!(error.contains("write_parquet(compression=\"snappy\")"), "{error}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn rows(data: &impl DataSource<f32>, order: Order) -> Vec<(Vec<(usize, f32)>, f3
     let mut found = Vec::new();
     while let Some(batch) = batches.next_batch().unwrap() {
         let (x, y) = (batch.csr(0).unwrap(), batch.dense(1).unwrap());
-        let entries = x.iter_rows().map(|row| row.map(|(at, value)| (at, value)).collect());
+        let entries = x.iter_rows().map(Iterator::collect);
         found.extend(entries.zip(y.values().iter().copied()));
     }
     found
