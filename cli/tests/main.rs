@@ -5,6 +5,8 @@
 // Examples share a file, of which nothing is called.
 #![allow(clippy::duplicate_mod)]
 
+#[cfg(feature = "parquet")]
+mod columnar;
 mod command_line;
 mod evaluate;
 mod examples;

@@ -132,9 +132,17 @@ fn d20_files_of_other_formats_are_named() {
         refused("train", &["--model", "logistic", "--data", &files.path(name)])
     };
     let errors = refusal("rows.svm", b"PAR1\x15\x04\x15");
-    assert!(
-        errors.ends_with("rows.svm` is a Parquet file: write it as csv, with pandas by `to_csv`\n")
-    );
+    let lead = if cfg!(feature = "parquet") {
+        "read its columns as a table, by `Delimited` (`--format csv`)"
+    } else {
+        "enable the feature `parquet` of `nnz` or of its program"
+    };
+    assert!(errors.contains(&format!("rows.svm` is a Parquet file: {lead}")), "{errors}");
+    if cfg!(not(feature = "parquet")) {
+        let errors = refusal("rows.parquet", b"PAR1\x15\x04\x15");
+        assert!(errors.contains("which this build does not read: enable its feature"), "{errors}");
+        assert!(errors.contains("cargo install nnz-cli --features parquet"), "{errors}");
+    }
     let errors = refusal("rows.txt", b"\x1f\x8b\x08\0\0\0\0\0");
     assert!(errors.contains("is compressed by gzip: give it a name that ends in .gz"), "{errors}");
     // Text of Vowpal Wabbit is known by its first line; said to be LibSVM, it is named.

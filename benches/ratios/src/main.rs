@@ -18,6 +18,7 @@
 mod cache;
 mod chains;
 mod clock;
+mod columnar;
 mod data;
 mod kernels;
 mod libsvm;
@@ -41,6 +42,7 @@ fn workloads(data: &Data) -> Vec<Named<'_>> {
         kernels::workloads(data),
         chains::workloads(data),
         libsvm::workloads(data),
+        columnar::workloads(data),
         steps::workloads(data),
         reduced::workloads(data),
         cache::workloads(data),

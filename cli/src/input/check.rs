@@ -1,5 +1,6 @@
 //! Flags that a format has no use for.
 
+use super::format::check_built;
 use super::{Base, DataFiles, Format, Reading, Repeated, Unsorted};
 use std::path::Path;
 
@@ -21,14 +22,16 @@ impl Reading {
     pub(crate) fn check(&self, files: &DataFiles, n_features: Option<usize>) -> Result<(), String> {
         let path = files.first();
         let format = self.format_of(path);
+        check_built(path)?;
         self.check_formats(files)?;
         self.check_fields(format, files)?;
         let (hashed, words, csv) =
             (self.is_hashed(path), format == Format::Words, format == Format::Csv);
         let vw = format == Format::Vw;
-        let libsvm = format == Format::Libsvm;
+        let sparse = format.is_sparse_columns();
+        let libsvm = format == Format::Libsvm || sparse;
         let matrix = format.is_matrix();
-        let indexed = matches!(format, Format::Libsvm | Format::Libffm) || matrix;
+        let indexed = libsvm || format == Format::Libffm || matrix;
         let (of_hashed, as_they_are) =
             ("formats that are hashed", "its ids are counted as they come");
         let sorts = "its entries may be in any order";
@@ -69,8 +72,20 @@ impl Reading {
             ("--stream", self.stream.is_some(), !matrix, "text", "a matrix is read as a whole"),
             ("--ngrams", self.ngrams.is_some(), words, "words", "it has no text"),
             ("--schema", self.schema.is_some(), csv, "csv", "it has columns of its own"),
-            ("--label", self.label.is_some(), csv, "csv", "its labels are where its format says"),
-            ("--weight", self.weight.is_some(), csv, "csv", "its format says where weights are"),
+            (
+                "--label",
+                self.label.is_some(),
+                csv || sparse,
+                "csv",
+                "its labels are where its format says",
+            ),
+            (
+                "--weight",
+                self.weight.is_some(),
+                csv || sparse,
+                "csv",
+                "its format says where weights are",
+            ),
             ("--schema-out", self.schema_out.is_some(), csv, "csv", "it has no schema"),
             ("--separator", self.separator.is_some(), csv, "csv", "its format says what separates"),
             ("--na", !self.na.is_empty(), csv, "csv", "it has no missing numbers"),

@@ -31,6 +31,12 @@ impl Reading {
     /// A problem of a row that a flag takes, with that flag.
     fn lead(&self, problem: &Problem, known: &Known) -> Option<String> {
         Some(match problem {
+            #[cfg(feature = "parquet")]
+            Problem::InColumn { problem: within, chunk } => {
+                let (column, group) = (&chunk.column, chunk.row_group);
+                let lead = self.lead(within, known)?;
+                format!("{lead} (column `{column}`, row group {group})")
+            }
             Problem::BeyondDeclared { index, n_features, .. } => {
                 let whose = if known.is_of_model {
                     format!("the model has {n_features} features")

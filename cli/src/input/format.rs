@@ -28,6 +28,9 @@ pub(crate) enum Format {
     MatrixMarket,
     /// A matrix of SciPy's `save_npz`, with --labels or an array `y` in it.
     Npz,
+    /// Parquet or Arrow: a list of indices and one of values, or Spark's vectors.
+    #[cfg(feature = "parquet")]
+    SparseColumns,
 }
 
 impl Format {
@@ -49,6 +52,14 @@ impl Format {
     /// Whether it is a matrix of another program, and no text with a sample a line.
     pub(crate) fn is_matrix(self) -> bool {
         matches!(self, Format::MatrixMarket | Format::Npz)
+    }
+
+    /// Whether its columns are sparse rows of a columnar file.
+    pub(crate) fn is_sparse_columns(self) -> bool {
+        #[cfg(feature = "parquet")]
+        return self == Format::SparseColumns;
+        #[cfg(not(feature = "parquet"))]
+        false
     }
 
     /// The format of a file, and why.
@@ -77,9 +88,39 @@ impl Format {
             Some("vw") => Some(Format::Vw),
             Some("mtx") => Some(Format::MatrixMarket),
             Some("npz") => Some(Format::Npz),
+            Some(ending) if COLUMNAR.contains(&ending) => columnar(path),
             _ => None,
         }
     }
+}
+
+/// The endings of Parquet and Arrow files.
+const COLUMNAR: [&str; 3] = ["parquet", "arrow", "feather"];
+
+/// Sparse rows where types of columns say so, else a table.
+#[cfg(feature = "parquet")]
+fn columnar(path: &Path) -> Option<Format> {
+    // A file that cannot be opened is told of where it is read.
+    let is_sparse = nnz::data::SparseColumns::are_in(path).unwrap_or(false);
+    Some(if is_sparse { Format::SparseColumns } else { Format::Csv })
+}
+
+/// Read as any file, which its first bytes then name.
+#[cfg(not(feature = "parquet"))]
+fn columnar(_: &Path) -> Option<Format> {
+    None
+}
+
+/// Refuses columnar files where nothing reads them.
+pub(super) fn check_built(path: &Path) -> Result<(), String> {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    if cfg!(feature = "parquet") || !ending.is_some_and(|ending| COLUMNAR.contains(&ending)) {
+        return Ok(());
+    }
+    Err(format!(
+        "`{}` is a Parquet or Arrow file, by its ending, which this build does not read: enable its feature, `cargo install nnz-cli --features parquet`, or write the file as csv, with pandas by `to_csv`",
+        path.display()
+    ))
 }
 
 /// The first bytes of a file; none of a pipe and of a compressed file.

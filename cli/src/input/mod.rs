@@ -22,6 +22,8 @@ use crosses::initials;
 pub(crate) use data_files::{DASH, DataFiles};
 use explained::within_reach;
 pub(crate) use format::Format;
+#[cfg(feature = "parquet")]
+use nnz::data::SparseColumns;
 use nnz::data::{
     AnyDataset, Classes, Delimited, Hashing, IdMap, LibFfm, NumberScale, OnError, Ratings,
     ReadError, VowpalWabbit, Words,
@@ -38,7 +40,9 @@ pub(crate) use two_labels::{TwoLabels, listed};
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Reading {
     /// What the files are; by their ending if not said: .ffm, .tsv (criteo), .csv, .txt (words),
-    /// .vw, .mtx (matrix-market), .npz, else vw if the first line has a `|`, and libsvm.
+    /// .vw, .mtx (matrix-market), .npz, else vw if the first line has a `|`, and libsvm. With the
+    /// feature `parquet`, .parquet, .arrow and .feather are csv, or sparse-columns where they have
+    /// lists of indices and values.
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
     /// The format is that which the model's file says.
@@ -54,11 +58,12 @@ pub(crate) struct Reading {
     pub(crate) schema: Option<String>,
     /// csv: the column of the label, by its name in the first line, where there is no --schema: the
     /// kinds of the other columns are inferred from the first 10,000 lines, and printed.
+    /// sparse-columns: the column of the label; `label` if not said.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["schema", "no_header"])]
-    label: Option<String>,
+    pub(crate) label: Option<String>,
     /// csv: the column of the weights of samples, by its name, where there is no --schema.
     #[arg(long, value_name = "NAME", conflicts_with = "schema", requires = "label")]
-    weight: Option<String>,
+    pub(crate) weight: Option<String>,
     /// csv: write the schema to this file, to be edited and read by --schema.
     #[arg(long, value_name = "FILE")]
     schema_out: Option<PathBuf>,
@@ -242,6 +247,8 @@ impl Reading {
             Format::Criteo | Format::Csv | Format::Words | Format::Vw => true,
             Format::Libsvm | Format::Libffm => self.hash_bits.is_some(),
             Format::Ratings | Format::MatrixMarket | Format::Npz => false,
+            #[cfg(feature = "parquet")]
+            Format::SparseColumns => false,
         }
     }
 
@@ -379,6 +386,8 @@ impl Reading {
                 }
                 lines.memory(|| self.read_matrix(files, format, known))
             }
+            #[cfg(feature = "parquet")]
+            Format::SparseColumns => lines.open(self.sparse_columns(known)),
         }
     }
 
@@ -401,6 +410,28 @@ impl Reading {
         Ok(change_if(no_labels, format, Delimited::without_labels))
     }
 
+    /// Sparse rows in the columns of a columnar file.
+    #[cfg(feature = "parquet")]
+    fn sparse_columns(&self, known: &Known) -> SparseColumns {
+        let format = SparseColumns::new().n_features(known.n_features);
+        let format = match &self.label {
+            Some(label) => format.label(label),
+            None => format,
+        };
+        let format = match &self.weight {
+            Some(weight) if !known.no_labels => format.weight(weight),
+            _ => format,
+        };
+        let format =
+            change_if(self.index_base == Base::One, format, |f| f.index_base(IndexBase::One));
+        let format =
+            change_if(self.unsorted == Unsorted::Sort, format, SparseColumns::sort_unsorted);
+        let format = change_if(self.repeated == Repeated::Add, format, SparseColumns::add_repeated);
+        let ignores = self.unknown == Some(Unknown::Ignore);
+        let format = change_if(ignores, format, SparseColumns::ignore_unknown);
+        change_if(known.no_labels, format, SparseColumns::without_labels)
+    }
+
     /// The words that are labels at the beginning of lines, where labels are read.
     pub(super) fn words_of_labels(&self, known: &Known) -> Vec<String> {
         if known.no_labels { Vec::new() } else { self.label_names.clone() }
@@ -416,9 +447,10 @@ impl Reading {
         change_if(no_labels, reader, Reader::without_labels)
     }
 
-    /// Whether a csv file has a column of weights.
+    /// Whether a file has a column of weights that is named.
     pub(crate) fn has_weights(&self) -> bool {
-        self.schema.as_deref().is_some_and(has_weight)
+        // Where there is no schema, it is one of sparse rows.
+        self.schema.as_deref().map_or(self.weight.is_some(), has_weight)
     }
 
     /// Whether the first line of a csv file is its header.
@@ -430,7 +462,8 @@ impl Reading {
     fn way(&self, known: &Known) -> String {
         let Reading { format, schema, skip, index_base, scales, .. } = self;
         let header = (self.has_header(), scales, self.separator, &self.cross, &self.quadratic);
-        let header = (header, &self.label_names, &self.na);
+        let named = schema.is_none().then_some((&self.label, &self.weight));
+        let header = (header, &self.label_names, &self.na, named);
         let hash = (self.hash_bits(), self.hash_seed(), self.ngrams());
         let base = (index_base, known.index_base);
         let columns = (known.n_features, known.no_labels);

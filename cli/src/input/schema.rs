@@ -19,7 +19,8 @@ impl Reading {
                 .map_err(|error| format!("--schema: `{}`: {error}", file.display()))?;
             self.schema = Some(text.trim().replace('\n', ","));
         }
-        if let (Some(label), None) = (&self.label, &self.schema) {
+        let is_sparse = self.format_of(files.first()).is_sparse_columns();
+        if let (Some(label), None, false) = (&self.label, &self.schema, is_sparse) {
             if !files.can_be_read_again() {
                 return Err("--label: what comes through a pipe is read once, and the schema is inferred before: say --schema and --header".into());
             }

@@ -28,6 +28,8 @@ pub(crate) const CLIP: &str = "clip_predictions";
 const POSITIVE: &str = "positive";
 const NEGATIVE: &str = "negative";
 const LABEL_NAMES: &str = "label_names";
+const LABEL_COLUMN: &str = "label_column";
+const WEIGHT_COLUMN: &str = "weight_column";
 
 /// What ids a model's rows stand for, in a few words: how many, and a hash of all in their order.
 fn note_of_ids((users, items): &(IdMap, IdMap)) -> Result<String, DataError> {
@@ -151,6 +153,11 @@ impl Reading {
         notes.push((FORMAT, format.name()));
         let schema = self.schema.clone().filter(|_| format == Format::Csv);
         notes.extend(schema.map(|schema| (SCHEMA, schema)));
+        if format.is_sparse_columns() {
+            let columns = [(LABEL_COLUMN, &self.label), (WEIGHT_COLUMN, &self.weight)];
+            let named = columns.into_iter().filter_map(|(note, name)| Some((note, name.clone()?)));
+            notes.extend(named);
+        }
         let separator = self.separator.filter(|_| format == Format::Csv);
         notes.extend(separator.map(|separator| (SEPARATOR, separator.to_string())));
         for (name, crosses) in [(CROSS, &self.cross), (QUADRATIC, &self.quadratic), (NA, &self.na)]
@@ -197,6 +204,8 @@ impl Reading {
                     adopt(&mut self.format, name, note)?;
                 }
                 SCHEMA => adopt(&mut self.schema, name, note)?,
+                LABEL_COLUMN => adopt(&mut self.label, name, note)?,
+                WEIGHT_COLUMN => adopt(&mut self.weight, name, note)?,
                 SEPARATOR => adopt(&mut self.separator, name, note)?,
                 HASH_BITS => adopt(&mut self.hash_bits, name, note)?,
                 HASH_SEED => adopt(&mut self.hash_seed, name, note)?,

@@ -16,6 +16,9 @@ pub(crate) enum OutputFormat {
     Json,
     /// An array of NumPy, a row a sample.
     Npy,
+    /// A Parquet file, a column for each number, and one for ids.
+    #[cfg(feature = "parquet")]
+    Parquet,
 }
 
 impl OutputFormat {
@@ -25,7 +28,19 @@ impl OutputFormat {
             Some("csv") => OutputFormat::Csv,
             Some("json" | "jsonl") => OutputFormat::Json,
             Some("npy") => OutputFormat::Npy,
+            #[cfg(feature = "parquet")]
+            Some("parquet") => OutputFormat::Parquet,
             _ => OutputFormat::Tsv,
+        }
+    }
+
+    /// Whether it is a file that is written when all samples are known, and no text.
+    pub(super) fn is_whole(self) -> bool {
+        match self {
+            OutputFormat::Tsv | OutputFormat::Csv | OutputFormat::Json => false,
+            OutputFormat::Npy => true,
+            #[cfg(feature = "parquet")]
+            OutputFormat::Parquet => true,
         }
     }
 }
@@ -45,6 +60,9 @@ pub(super) struct SampleLines {
     /// The numbers of an array, and how many a sample has.
     values: Vec<f64>,
     width: usize,
+    /// The classes and the ids of a table.
+    #[cfg(feature = "parquet")]
+    texts: [Vec<String>; 2],
 }
 
 impl SampleLines {
@@ -63,6 +81,8 @@ impl SampleLines {
             n_samples: 0,
             values: Vec::new(),
             width: 0,
+            #[cfg(feature = "parquet")]
+            texts: Default::default(),
         }
     }
 
@@ -107,11 +127,54 @@ impl SampleLines {
             OutputFormat::Npy => {
                 self.values.extend(fields.iter().map(|field| field.parse().unwrap_or(f64::NAN)));
             }
+            #[cfg(feature = "parquet")]
+            OutputFormat::Parquet => {
+                if let Some((_, id)) = id {
+                    self.texts[1].push(id.to_owned());
+                }
+                match (&self.change, &fields[..]) {
+                    (Some(Change::Label(_)), [class]) => self.texts[0].push((*class).to_owned()),
+                    _ => self.values.extend(fields.iter().map(|f| f.parse().unwrap_or(f64::NAN))),
+                }
+            }
         }
     }
 
+    /// The file of all samples, of a format that is no text.
+    pub(super) fn whole_file(&self) -> Result<Vec<u8>, String> {
+        match self.format {
+            #[cfg(feature = "parquet")]
+            OutputFormat::Parquet => self.parquet(),
+            _ => Ok(self.npy()),
+        }
+    }
+
+    /// The ids, and the classes or numbers, as columns of a Parquet file.
+    #[cfg(feature = "parquet")]
+    fn parquet(&self) -> Result<Vec<u8>, String> {
+        use nnz::data::WrittenColumn;
+        let [classes, ids] = &self.texts;
+        let mut columns = Vec::new();
+        if let Some(title) = &self.id_title {
+            columns.push((title.clone(), WrittenColumn::Texts(ids.clone())));
+        }
+        if classes.is_empty() {
+            for (at, title) in titles_of(&self.titles, self.width).enumerate() {
+                let of_title = self.values.iter().skip(at).step_by(self.width.max(1));
+                let numbers = of_title.map(|value| *value as f32).collect();
+                columns.push((title, WrittenColumn::Numbers(numbers)));
+            }
+        } else {
+            let title = titles_of(&self.titles, 1).next().unwrap_or_default();
+            columns.push((title, WrittenColumn::Texts(classes.clone())));
+        }
+        let mut bytes = Vec::new();
+        nnz::data::write_parquet(&mut bytes, columns).map_err(|error| error.to_string())?;
+        Ok(bytes)
+    }
+
     /// The array of all numbers as a file of NumPy (NEP 1, version 1.0).
-    pub(super) fn npy(&self) -> Vec<u8> {
+    fn npy(&self) -> Vec<u8> {
         let (rows, width) = (self.values.len() / self.width.max(1), self.width);
         let shape = if width == 1 { format!("({rows},)") } else { format!("({rows}, {width})") };
         let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}");

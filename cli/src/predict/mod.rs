@@ -63,7 +63,8 @@ struct Arguments {
     /// `tag`.
     #[arg(long, value_name = "COLUMN")]
     id: Option<String>,
-    /// What is written: by the ending of --output if not said, .csv, .json, .npy, else tsv.
+    /// What is written: by the ending of --output if not said, .csv, .json, .npy, with the
+    /// feature `parquet` .parquet, else tsv.
     #[arg(long, value_enum)]
     output_format: Option<OutputFormat>,
     /// Show the metrics of `evaluate` on the error stream as well; the data has labels.
@@ -112,8 +113,8 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     if is_pipe && (arguments.output().is_some() || arguments.metrics) {
         return Err("--data -: predictions of lines of a pipe go to the standard output, as they come, and are not measured: leave --output and --metrics out".into());
     }
-    if is_pipe && format == OutputFormat::Npy {
-        return Err("--data -: an array of NumPy begins with the number of its samples, which a pipe does not tell: choose another --output-format".into());
+    if is_pipe && format.is_whole() {
+        return Err("--data -: a file of this --output-format says how many samples it has, which a pipe does not tell: choose another".into());
     }
     if let Some(output) = arguments.output() {
         let ids = ["users", "items"].map(|ending| beside(path, ending));
@@ -128,7 +129,9 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     } else {
         // What stands before the entries is not looked at, be it a label or not.
         let format = reading.format_of(files.first());
-        let has_entries = matches!(format, Format::Libsvm | Format::Vw) || format.is_matrix();
+        let has_entries = matches!(format, Format::Libsvm | Format::Vw)
+            || format.is_matrix()
+            || format.is_sparse_columns();
         Known { no_labels: arguments.no_labels || has_entries, ..saved.known.clone() }
     };
     if is_pipe {
@@ -268,10 +271,10 @@ impl ModelVisitor for Predict<'_> {
     fn visit<M: Model<Element = f32>>(self, make: fn(Dims, Seed) -> Result<M>) -> Result<()> {
         let mut model = self.saved.load_to_score(make)?;
         let rows = self.arguments.batch_size;
-        if self.lines.format == OutputFormat::Npy {
+        if self.lines.format.is_whole() {
             let change = &mut |line: &mut String| self.lines.apply(line);
             write_changed_predictions(&mut model, self.data, rows, &mut io::sink(), change)?;
-            return self.write_array();
+            return self.write_whole();
         }
         let change = &mut |line: &mut String| self.lines.apply(line);
         match self.arguments.output() {
@@ -287,9 +290,9 @@ impl ModelVisitor for Predict<'_> {
 }
 
 impl Predict<'_> {
-    /// Writes all numbers as an array.
-    fn write_array(&self) -> Result<()> {
-        let bytes = self.lines.npy();
+    /// Writes all samples as a file that is no text.
+    fn write_whole(&self) -> Result<()> {
+        let bytes = self.lines.whole_file().map_err(|problem| TrainError::Write { problem })?;
         let written = match self.arguments.output() {
             Some(path) => replace_file(path, |writer| writer.write_all(&bytes)),
             None => io::stdout().lock().write_all(&bytes),

@@ -117,6 +117,12 @@ pub(crate) fn open_counted(path: &Path) -> Result<(Box<dyn Read + Send>, ByteCou
     Ok((reader, count))
 }
 
+/// What to do with a columnar file that a format of text cannot read.
+#[cfg(feature = "parquet")]
+const COLUMNAR: &str = "read its columns as a table, by `Delimited` (`--format csv`), or as sparse rows, by `SparseColumns` (`--format sparse-columns`)";
+#[cfg(not(feature = "parquet"))]
+const COLUMNAR: &str = "enable the feature `parquet` of `nnz` or of its program (`cargo install nnz-cli --features parquet`) to read it, or write it as csv, with pandas by `to_csv`";
+
 /// The first bytes of files that are not text, what they are, and what to do.
 const OTHER_FILES: &[(&[u8], &str, &str)] = &[
     (b"\x1f\x8b", "compressed by gzip", "give it a name that ends in .gz"),
@@ -128,7 +134,13 @@ const OTHER_FILES: &[(&[u8], &str, &str)] = &[
         "a zip archive, as npz files are",
         "take the file out of it by `unzip`; of an npz file of SciPy `nnz::data::npz` reads the matrix",
     ),
-    (b"PAR1", "a Parquet file", "write it as csv, with pandas by `to_csv`"),
+    (b"PAR1", "a Parquet file", COLUMNAR),
+    (b"ARROW1", "an Arrow file", COLUMNAR),
+    (
+        b"FEA1",
+        "a Feather file of version 1",
+        "write it by a newer pyarrow, as version 2, or as csv, with pandas by `to_csv`",
+    ),
     (b"\x93NUMPY", "an array of NumPy", "write it as text, or as a sparse matrix by `save_npz`"),
     (b"\x89HDF", "an HDF5 file", "write it as csv, with pandas by `to_csv`"),
     (b"\xff\xfe", "text in UTF-16", "convert it by `iconv -f UTF-16 -t UTF-8`"),
@@ -261,7 +273,14 @@ mod tests {
     fn d20_files_that_are_not_text_are_named_by_their_first_bytes() {
         let path = std::env::temp_dir().join(format!("nnz-d20-{}.svm", std::process::id()));
         for (head, found) in [
-            (&b"PAR1\x15\x04"[..], "is a Parquet file: write it as csv"),
+            (
+                &b"PAR1\x15\x04"[..],
+                if cfg!(feature = "parquet") {
+                    "is a Parquet file: read its columns as a table, by `Delimited`"
+                } else {
+                    "is a Parquet file: enable the feature `parquet` of `nnz`"
+                },
+            ),
             (b"\x1f\x8b\x08", "is compressed by gzip: give it a name that ends in .gz"),
             (b"BZh91AY&SY", "is compressed by bzip2"),
             (b"\xfd7zXZ\0\0", "is compressed by xz"),

@@ -4,7 +4,8 @@
 //! [`Dataset`] holds named columns. [`DataSource`] is the interface for a training loop, of data in
 //! memory and of streams. [`libsvm`], [`npz`] and [`matrix_market`] read files; [`TextReader`]
 //! reads those of any [`RowFormat`] ([`Delimited`], [`Ratings`], [`LibFfm`], [`VowpalWabbit`],
-//! [`Words`]). [`stream`] reads files larger than memory; [`synthetic`] generates data.
+//! [`Words`]), and with the feature `parquet` columnar files. [`stream`] reads files larger than
+//! memory; [`synthetic`] generates data.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod batches;
@@ -13,6 +14,8 @@ mod blocks;
 mod cache;
 mod classes;
 mod column;
+#[cfg(feature = "parquet")]
+mod columnar;
 mod dataset;
 mod delimited;
 mod error;
@@ -49,12 +52,14 @@ mod text_file;
 mod vowpal_wabbit;
 mod weights;
 mod words;
-#[cfg(feature = "zstd")]
+#[cfg(any(feature = "zstd", feature = "parquet"))]
 mod zstd;
 
 pub use batches::{DatasetBatch, DatasetBatches};
 pub use classes::Classes;
 pub use column::{Column, ColumnValues};
+#[cfg(feature = "parquet")]
+pub use columnar::{SparseColumns, WrittenColumn, write_parquet};
 pub use dataset::{Dataset, DatasetBuilder};
 pub use delimited::{Delimited, NumberScale, Numbers, OpenQuotes};
 pub use error::{ColumnName, DataError, Error, Result};
@@ -67,7 +72,7 @@ pub use libffm::LibFfm;
 pub use memory_or_stream::{AnyBatch, AnyBatches, AnyDataset};
 pub use part::Part;
 pub use ratings::{Ratings, Separator};
-pub use read_error::{Excerpt, Place, Problem, ReadError};
+pub use read_error::{ColumnChunk, Excerpt, Place, Problem, ReadError};
 pub use report::ReadReport;
 pub use source::{
     Batch, BatchOptions, Batches, BytesRead, DataSource, Labels, LastBatch, Order, Position,

@@ -168,7 +168,8 @@ pub enum ReadError {
 
 sparse_core::debug_of_errors!(ReadError);
 
-/// A place in a file of text, counted from one as editors do; the column counts bytes.
+/// A place in a file of text, counted from one as editors do; the column counts bytes. In a
+/// columnar file the line is the row, and the column the position in the schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The file.
@@ -440,6 +441,25 @@ pub enum Problem {
         /// The labels that the loss accepts.
         expected: &'static str,
     },
+    /// A fault in a column of a columnar file.
+    #[error(
+        "{problem} (`{}` is {}; row group {})", Escaped(&chunk.column), chunk.data_type,
+        chunk.row_group
+    )]
+    InColumn {
+        /// The fault.
+        problem: Box<Problem>,
+        /// The column and the row group.
+        chunk: Box<ColumnChunk>,
+    },
+    /// A fault in a row of a columnar file.
+    #[error("{problem} (row group {row_group})")]
+    InRowGroup {
+        /// The fault.
+        problem: Box<Problem>,
+        /// The row group, or the record batch, counted from 0.
+        row_group: usize,
+    },
     /// Labels of a binary loss that are written in two ways.
     #[error(
         "the label {label} beside labels that are {other}: `{declared}` is read by a binary loss, for which -1 and 0 are both the negative class; write it in one way, or use a loss of numbers"
@@ -522,6 +542,18 @@ pub enum Problem {
 }
 
 sparse_core::debug_of_errors!(Problem);
+
+/// A column of a row group of a columnar file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ColumnChunk {
+    /// The column.
+    pub column: String,
+    /// Its type.
+    pub data_type: String,
+    /// The row group, or the record batch, counted from 0.
+    pub row_group: usize,
+}
 
 /// A fault at an offset of a text, before its place in the file is known.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,7 @@
 //! Schemas of tables with a header, inferred from their first lines.
 
-use super::parse::{Fields, is_missing};
+use super::cells::Fields;
+use super::parse::is_missing;
 use super::{Delimited, Kind, Numbers};
 use crate::ReadError;
 use crate::blocks::{BLOCK_BYTES, Blocks, open};
@@ -20,7 +21,9 @@ impl Delimited {
     /// Declares the columns that the first line of a file names. The column `label` is the label; a
     /// column is numeric if each of its fields in the first `n_lines` lines is a finite number or
     /// empty, ignored if all are empty, and else categorical. The file then has a
-    /// [`header`](Self::header).
+    /// [`header`](Self::header). In a columnar file (feature `parquet`) types decide: numbers are
+    /// numeric, lists are lists, texts, dictionaries, dates and truth values categorical, and
+    /// other types ignored.
     ///
     /// ```
     /// use nnz::data::{Delimited, Hashing};
@@ -46,6 +49,10 @@ impl Delimited {
         n_lines: usize,
     ) -> Result<Self, ReadError> {
         let path = path.as_ref();
+        #[cfg(feature = "parquet")]
+        if let Some(file) = crate::columnar::ColumnarFile::open(path)? {
+            return self.infer_columnar(&file, label);
+        }
         let file = path.display().to_string();
         let mut blocks = Blocks::with_size(self.joined(open(path)?), BLOCK_BYTES);
         let (mut names, mut seen): (Vec<String>, Vec<Seen>) = (Vec::new(), Vec::new());
@@ -117,7 +124,7 @@ fn with(seen: Seen, field: &[u8]) -> Seen {
 }
 
 /// Refuses names that cannot be those of a schema with this label.
-fn check(file: &str, names: &[String], label: &str) -> Result<(), ReadError> {
+pub(super) fn check(file: &str, names: &[String], label: &str) -> Result<(), ReadError> {
     let refuse = |message| Err(ReadError::Content { file: file.to_owned(), message });
     for (position, name) in names.iter().enumerate() {
         let column = position + 1;

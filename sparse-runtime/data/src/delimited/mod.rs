@@ -1,5 +1,8 @@
 //! Tables as text, comma or tab separated, with categorical columns hashed.
 
+pub(crate) mod cells;
+#[cfg(feature = "parquet")]
+mod columnar;
 mod infer;
 mod joined_lines;
 mod parse;
@@ -10,10 +13,14 @@ mod texts;
 
 use super::text::{ColumnKind, ColumnLayout, RowFormat, sealed::Sealed, whole_format};
 use super::{DataError, Hashing, WEIGHT};
+#[cfg(feature = "parquet")]
+use crate::columnar::BatchParser;
+#[cfg(feature = "parquet")]
+use arrow_schema::Schema;
 pub use joined_lines::OpenQuotes;
 pub(crate) use joined_lines::{JoinedLines, LINE_END};
 use nnz_step::model::InputRole;
-use parse::Parser;
+pub(crate) use parse::Parser;
 pub use scale::NumberScale;
 use sparse_core::element::Float;
 
@@ -422,5 +429,11 @@ impl<T: Float> RowFormat<T> for Delimited {
 
     fn quoted_separator(&self) -> Option<u8> {
         Delimited::quoted_separator(self)
+    }
+
+    #[cfg(feature = "parquet")]
+    fn columnar(&self, schema: &Schema) -> Option<Result<Box<dyn BatchParser<T>>, String>> {
+        let parser = self.table_parser(schema);
+        Some(parser.map(|parser| Box::new(parser) as Box<dyn BatchParser<T>>))
     }
 }

@@ -1,15 +1,15 @@
-//! Lines of fields into columns.
+//! Rows of cells into columns: fields of lines of text, or cells of tables.
 
 use super::super::number::number;
 use super::super::read_error::Fault;
 use super::super::text::{Chunk, Lines, RowParser, check_text};
 use super::super::{Excerpt, Hashing, Problem};
-use super::{Delimited, Kind, LINE_END, Numbers};
+use super::cells::{Cell, Fields, RowCells};
+use super::{Delimited, Kind, Numbers};
 use crate::feature_names::{FeatureNames, shown};
 use crate::hashing::{cross, xxh64};
 use sparse_core::element::Float;
 use sparse_core::storage::ElementType;
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -54,7 +54,7 @@ struct Field {
 }
 
 impl Parser {
-    pub(super) fn new(format: &Delimited) -> Self {
+    pub(crate) fn new(format: &Delimited) -> Self {
         let numbers = format.numbers_apart.then_some(1);
         let ids = format.ids.then(|| 1 + usize::from(format.numbers_apart));
         let mut next = 1 + usize::from(format.numbers_apart) + usize::from(format.ids);
@@ -93,8 +93,13 @@ impl Parser {
         }
     }
 
-    fn row<T: Float>(&mut self, line: &[u8], rows: &mut Chunk<T>) -> Result<(), Fault> {
-        let mut fields = Fields::new(line, self.separator, self.quotes);
+    /// Appends a sample.
+    pub(crate) fn row<T: Float>(
+        &mut self,
+        cells: &mut impl RowCells,
+        rows: &mut Chunk<T>,
+    ) -> Result<(), Fault> {
+        let n_fields = self.fields.len();
         let Parser {
             hashing,
             entries,
@@ -110,20 +115,21 @@ impl Parser {
         entries.clear();
         crossed.clear();
         for field in schema.iter() {
-            let (offset, text) = match fields.next() {
-                Some(found) => found?,
-                None => return Err(self.count_fault(line)),
-            };
+            if cells.is_done() {
+                return Err(cells.count_fault(n_fields));
+            }
+            let (offset, cell) = cells.next_cell()?;
             let fault = |expected| Fault {
                 offset,
                 problem: Problem::Field {
                     column: field.name.clone(),
                     expected,
-                    found: Excerpt::line(&text),
+                    found: Excerpt::line(&cell.text()),
                 },
             };
             match field.kind {
                 Kind::List => {
+                    let text = cell.text();
                     let parts = text.split(|byte| *byte == b'|').map(<[u8]>::trim_ascii);
                     for part in parts.filter(|part| !part.is_empty()) {
                         entries.push((hashing.low(xxh64(part, field.seed)), 1.0));
@@ -135,7 +141,7 @@ impl Parser {
                 Kind::Ignore if crosses.is_empty() => {}
                 Kind::Ignore => crossed.push((0, 0.0)),
                 Kind::Categorical => {
-                    let hash = xxh64(&text, field.seed);
+                    let hash = xxh64(&cell.text(), field.seed);
                     let column = hashing.low(hash);
                     if !crosses.is_empty() {
                         crossed.push((hash, 1.0));
@@ -146,7 +152,7 @@ impl Parser {
                     }
                 }
                 Kind::Numeric(Numbers::Buckets) => {
-                    let number = optional(known(&text, missing)).map_err(fault)?;
+                    let number = optional_of(&cell, missing).map_err(fault)?;
                     name_bucket(number, bucket);
                     let hash = xxh64(bucket.as_bytes(), field.seed);
                     let column = hashing.low(hash);
@@ -159,7 +165,7 @@ impl Parser {
                     }
                 }
                 Kind::Numeric(numbers) => {
-                    let value = optional::<f64>(known(&text, missing)).map_err(fault)?;
+                    let value = optional_of(&cell, missing).map_err(fault)?;
                     let value = match (value, numbers) {
                         (Some(v), Numbers::Log) => v.signum() * v.abs().ln_1p(),
                         (Some(v), _) => field.scale.map_or(v, |(mean, by)| (v - mean) / by),
@@ -179,7 +185,7 @@ impl Parser {
                     }
                 }
                 Kind::Label if !label_names.is_empty() => {
-                    let position = label_names.get(text.trim_ascii());
+                    let position = label_names.get(cell.text().trim_ascii());
                     let Some(position) = position else {
                         return Err(fault("one of the words that are labels"));
                     };
@@ -191,7 +197,7 @@ impl Parser {
                     }
                 }
                 Kind::Label | Kind::Weight => {
-                    let value = match optional::<T>(&text) {
+                    let value = match exact::<T>(&cell) {
                         Ok(Some(value)) => value,
                         Ok(None) => return Err(fault("a number")),
                         Err(expected) => return Err(fault(expected)),
@@ -209,8 +215,8 @@ impl Parser {
                 }
             }
         }
-        if fields.next.is_some() {
-            return Err(self.count_fault(line));
+        if !cells.is_done() {
+            return Err(cells.count_fault(n_fields));
         }
         for parts in crosses.iter() {
             let value: f64 = parts.iter().map(|part| crossed[*part].1).product();
@@ -262,43 +268,53 @@ impl Parser {
             _ => false,
         };
         let is_number = |field: &Field| optional::<f64>(field.name.as_bytes()).is_ok();
-        !self.fields.iter().all(is_number)
-            && self.fields.iter().all(has_name)
-            && fields.next.is_none()
+        !self.fields.iter().all(is_number) && self.fields.iter().all(has_name) && fields.is_done()
     }
 
     /// Adds the numbers of a row to the sums of the columns that are taken as they are; a row that
     /// cannot be read adds nothing.
-    pub(super) fn measure(&self, line: &[u8], numbers: &mut Vec<Option<f64>>) -> bool {
-        let mut fields = Fields::new(line, self.separator, self.quotes);
+    pub(super) fn measure(
+        &self,
+        cells: &mut impl RowCells,
+        numbers: &mut Vec<Option<f64>>,
+    ) -> bool {
         numbers.clear();
         for field in &self.fields {
-            let Some(Ok((_, text))) = fields.next() else { return false };
+            if cells.is_done() {
+                return false;
+            }
+            let Ok((_, cell)) = cells.next_cell() else { return false };
             if field.kind == Kind::Numeric(Numbers::Value) {
-                let Ok(value) = optional::<f64>(known(&text, &self.missing)) else { return false };
+                let Ok(value) = optional_of(&cell, &self.missing) else { return false };
                 numbers.push(value);
             }
         }
-        fields.next.is_none()
+        cells.is_done()
     }
 
     /// Names the features of a row, as far as it can be read.
-    pub(super) fn name_features(&mut self, line: &[u8], names: &mut FeatureNames) {
-        let fields = Fields::new(line, self.separator, self.quotes);
+    pub(super) fn name_features(&mut self, cells: &mut dyn RowCells, names: &mut FeatureNames) {
         let mut parts: Vec<(u64, String)> = Vec::with_capacity(self.fields.len());
-        for (field, found) in self.fields.iter().zip(fields) {
-            let Ok((_, text)) = found else { return };
+        for field in &self.fields {
+            if cells.is_done() {
+                break;
+            }
+            let Ok((_, cell)) = cells.next_cell() else { return };
             let name = &field.name;
             let (hash, named) = match field.kind {
-                Kind::Categorical => (xxh64(&text, field.seed), format!("{name}={}", shown(&text))),
+                Kind::Categorical => {
+                    let text = cell.text();
+                    (xxh64(&text, field.seed), format!("{name}={}", shown(&text)))
+                }
                 Kind::Numeric(Numbers::Buckets) => {
-                    let Ok(number) = optional(known(&text, &self.missing)) else { return };
+                    let Ok(number) = optional_of(&cell, &self.missing) else { return };
                     name_bucket(number, &mut self.bucket);
                     let bucket = &self.bucket;
                     (xxh64(bucket.as_bytes(), field.seed), format!("{name}={bucket}"))
                 }
                 Kind::Numeric(_) => (xxh64(b"", field.seed), name.clone()),
                 Kind::List => {
+                    let text = cell.text();
                     let values = text.split(|byte| *byte == b'|').map(<[u8]>::trim_ascii);
                     for value in values.filter(|value| !value.is_empty()) {
                         let column = self.hashing.low(xxh64(value, field.seed));
@@ -322,11 +338,9 @@ impl Parser {
         }
     }
 
-    #[cold]
-    fn count_fault(&self, line: &[u8]) -> Fault {
-        let fields = Fields { line, next: Some(0), separator: self.separator, quotes: self.quotes };
-        let (found, expected) = (fields.count(), self.fields.len());
-        Fault { offset: 0, problem: Problem::FieldCount { found, expected } }
+    /// The fields of a line, as this format has them.
+    pub(super) fn cells<'a>(&self, line: &'a [u8]) -> Fields<'a> {
+        Fields::new(line, self.separator, self.quotes)
     }
 }
 
@@ -341,7 +355,9 @@ impl<T: Float> RowParser<T> for Parser {
         self.check_line(line, 0)?;
         let mut fields = Fields::new(line, self.separator, self.quotes);
         for field in &self.fields {
-            let Some(found) = fields.next() else { return Err(self.count_fault(line)) };
+            let Some(found) = fields.next() else {
+                return Err(fields.count_fault(self.fields.len()));
+            };
             let (offset, found) = found?;
             if found.trim_ascii() != field.name.as_bytes() {
                 let problem =
@@ -349,8 +365,8 @@ impl<T: Float> RowParser<T> for Parser {
                 return Err(Fault { offset, problem });
             }
         }
-        if fields.next.is_some() {
-            return Err(self.count_fault(line));
+        if !fields.is_done() {
+            return Err(fields.count_fault(self.fields.len()));
         }
         Ok(lines.next().map_or(text.len(), |(second, _)| second))
     }
@@ -361,7 +377,8 @@ impl<T: Float> RowParser<T> for Parser {
                 continue;
             }
             self.check_line(line, start)?;
-            self.row(line, rows)
+            let mut cells = self.cells(line);
+            self.row(&mut cells, rows)
                 .map_err(|fault| Fault { offset: start + fault.offset, ..fault })?;
         }
         Ok(())
@@ -399,6 +416,24 @@ pub(super) fn is_missing(text: &[u8], missing: &[String]) -> bool {
     missing.iter().any(|word| word.as_bytes() == text.trim_ascii())
 }
 
+/// The number of a cell, or nothing where it is missing; or what was expected.
+#[inline]
+fn optional_of(cell: &Cell<'_>, missing: &[String]) -> Result<Option<f64>, &'static str> {
+    match cell {
+        Cell::Number(value) => Ok(Some(*value)),
+        Cell::Text(text) => optional(known(text, missing)),
+    }
+}
+
+/// The number of a cell as an element type, rounded once: from its text, as that of a line is.
+#[inline]
+fn exact<T: Float>(cell: &Cell<'_>) -> Result<Option<T>, &'static str> {
+    match cell {
+        Cell::Number(value) if T::of(*value).as_f64() == *value => Ok(Some(T::of(*value))),
+        cell => optional(&cell.text()),
+    }
+}
+
 /// A number, or nothing where the field is blank; or what was expected.
 #[inline]
 fn optional<T: Float>(text: &[u8]) -> Result<Option<T>, &'static str> {
@@ -414,67 +449,5 @@ fn optional<T: Float>(text: &[u8]) -> Result<Option<T>, &'static str> {
             _ => "a number within the range of the element type",
         }),
         _ => Err("a number"),
-    }
-}
-
-/// The fields of a line, each with its offset.
-pub(super) struct Fields<'a> {
-    line: &'a [u8],
-    /// Where the next one begins, if there is one.
-    next: Option<usize>,
-    separator: u8,
-    quotes: bool,
-}
-
-impl<'a> Iterator for Fields<'a> {
-    type Item = Result<(usize, Cow<'a, [u8]>), Fault>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        let start = self.next?;
-        let rest = &self.line[start..];
-        if self.quotes && rest.first() == Some(&b'"') {
-            return Some(self.quoted(start));
-        }
-        let end = rest.iter().position(|&byte| byte == self.separator);
-        self.next = end.map(|end| start + end + 1);
-        Some(Ok((start, Cow::Borrowed(&rest[..end.unwrap_or(rest.len())]))))
-    }
-}
-
-impl<'a> Fields<'a> {
-    pub(super) fn new(line: &'a [u8], separator: u8, quotes: bool) -> Self {
-        Fields { line, next: Some(0), separator, quotes }
-    }
-
-    #[cold]
-    fn quoted(&mut self, start: usize) -> Result<(usize, Cow<'a, [u8]>), Fault> {
-        let mut text = Vec::new();
-        let mut at = start + 1;
-        self.next = None;
-        loop {
-            let rest = &self.line[at..];
-            let Some(end) = memchr::memchr(b'"', rest) else {
-                return Err(Fault { offset: start, problem: Problem::Quote });
-            };
-            text.extend_from_slice(&rest[..end]);
-            at += end + 1;
-            match self.line.get(at) {
-                Some(b'"') => {
-                    text.push(b'"');
-                    at += 1;
-                }
-                None => break,
-                Some(&byte) if byte == self.separator => {
-                    self.next = Some(at + 1);
-                    break;
-                }
-                Some(_) => return Err(Fault { offset: at, problem: Problem::Quote }),
-            }
-        }
-        for byte in text.iter_mut().filter(|byte| **byte == LINE_END) {
-            *byte = b'\n';
-        }
-        Ok((start, Cow::Owned(text)))
     }
 }

@@ -65,6 +65,10 @@ impl Delimited {
 
     /// Adds the numbers of a file to the moments of their columns.
     fn add_moments(&self, path: &Path, moments: &mut Vec<Moments>) -> Result<(), ReadError> {
+        #[cfg(feature = "parquet")]
+        if let Some(file) = crate::columnar::ColumnarFile::open(path)? {
+            return self.add_moments_of_table(&file, moments);
+        }
         let name = path.display().to_string();
         let mut parser = Parser::new(self);
         let mut blocks = Blocks::with_size(self.joined(open(path)?), BLOCK_BYTES);
@@ -84,14 +88,30 @@ impl Delimited {
             }
             lines = Some(lines.unwrap_or(0) + count_joined_lines(block));
             for (_, line) in Lines::new(text).filter(|(_, line)| !line.is_empty()) {
-                if parser.measure(line, &mut numbers) {
-                    moments.resize(numbers.len(), Moments::default());
-                    let pairs = moments.iter_mut().zip(&numbers);
-                    pairs.for_each(|(moments, number)| moments.add(*number));
+                if parser.measure(&mut parser.cells(line), &mut numbers) {
+                    add(moments, &numbers);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Adds the numbers of a columnar file to the moments of their columns.
+    #[cfg(feature = "parquet")]
+    fn add_moments_of_table(
+        &self,
+        file: &crate::columnar::ColumnarFile,
+        moments: &mut Vec<Moments>,
+    ) -> Result<(), ReadError> {
+        let parser = Parser::new(self);
+        let mut numbers = Vec::new();
+        let columns = self.needed(|_, kind| kind == Kind::Numeric(Numbers::Value));
+        crate::columnar::each_row_of_file(file, columns, |cells| {
+            if parser.measure(cells, &mut numbers) {
+                add(moments, &numbers);
+            }
+            true
+        })
     }
 
     /// Subtracts a mean from the numbers of some columns and divides them by a deviation. These are
@@ -127,6 +147,12 @@ impl Delimited {
         }
         Ok(self)
     }
+}
+
+/// Adds the numbers of a sample to the moments of their columns.
+fn add(moments: &mut Vec<Moments>, numbers: &[Option<f64>]) {
+    moments.resize(numbers.len(), Moments::default());
+    moments.iter_mut().zip(numbers).for_each(|(moments, number)| moments.add(*number));
 }
 
 /// The mean of numbers and their squared distance from it (Welford, *Note on a method for

@@ -1,6 +1,7 @@
 //! The texts of a column: ids of samples, and the words that are labels.
 
-use super::parse::{Fields, Parser};
+use super::cells::{Fields, RowCells};
+use super::parse::Parser;
 use super::{Delimited, Kind};
 use crate::feature_names::{FeatureNames, each_line};
 use crate::number::number;
@@ -42,8 +43,8 @@ impl Delimited {
             ReadError::Data { file, source: Box::new(source) }
         })?;
         let mut texts = Vec::new();
-        self.each_line(path, |line| {
-            texts.push(self.text_at(line, position));
+        self.each_row(path, &[position], |cells| {
+            texts.push(text_at(cells, position));
             true
         })?;
         Ok(texts)
@@ -62,7 +63,7 @@ impl Delimited {
             joined = text.to_vec();
         }
         let lines = Lines::new(&joined).filter(|(_, line)| !line.is_empty());
-        Ok(lines.map(|(_, line)| self.text_at(line, position)).collect())
+        Ok(lines.map(|(_, line)| text_at(&mut self.fields(line), position)).collect())
     }
 
     /// The distinct texts of the column of the label, in byte order, if one of the first 10,000 is
@@ -90,8 +91,8 @@ impl Delimited {
         let (mut has_words, mut n_samples) = (false, 0);
         for path in paths {
             let path = path.as_ref();
-            self.each_line(path, |line| {
-                let text = self.text_at(line, position);
+            self.each_row(path, &[position], |cells| {
+                let text = text_at(cells, position);
                 let is_number = || matches!(number::<f64>(text.as_bytes()), Ok((_, [])));
                 has_words |= !text.is_empty() && !is_number();
                 // A label that is missing is refused where it is read.
@@ -132,21 +133,30 @@ impl Delimited {
         })
     }
 
-    /// The text of a field, empty where a line has none.
-    fn text_at(&self, line: &[u8], position: usize) -> String {
-        match Fields::new(line, self.separator, self.quotes).nth(position) {
-            Some(Ok((_, text))) => String::from_utf8_lossy(text.trim_ascii()).into_owned(),
-            _ => String::new(),
-        }
+    /// The fields of a line.
+    fn fields<'a>(&self, line: &'a [u8]) -> Fields<'a> {
+        Fields::new(line, self.separator, self.quotes)
     }
 
-    /// Calls a function with each line of a file behind its header, until it returns false.
-    fn each_line(&self, path: &Path, take: impl FnMut(&[u8]) -> bool) -> Result<(), ReadError> {
+    /// Calls a function with the cells of each row of a file, until it returns false. Of a columnar
+    /// file only these columns are read.
+    fn each_row(
+        &self,
+        path: &Path,
+        positions: &[usize],
+        mut take: impl FnMut(&mut dyn RowCells) -> bool,
+    ) -> Result<(), ReadError> {
+        #[cfg(feature = "parquet")]
+        if let Some(file) = crate::columnar::ColumnarFile::open(path)? {
+            let columns = self.needed(|position, _| positions.contains(&position));
+            return crate::columnar::each_row_of_file(&file, columns, |cells| take(cells));
+        }
+        let _ = positions;
         each_line(
             path,
             self.quoted_separator(),
             |text| RowParser::<f64>::header(&mut Parser::new(self), text),
-            take,
+            |line| take(&mut self.fields(line)),
         )
     }
 
@@ -176,11 +186,32 @@ impl Delimited {
     ) -> Result<FeatureNames, ReadError> {
         let mut names = FeatureNames::of(columns);
         let mut parser = Parser::new(self);
-        self.each_line(path.as_ref(), |line| {
-            parser.name_features(line, &mut names);
+        let features = |(_, (_, kind)): &(usize, &(String, Kind))| {
+            !matches!(kind, Kind::Label | Kind::Weight | Kind::Ignore)
+        };
+        let features = self.columns.iter().enumerate().filter(features);
+        let positions: Vec<usize> = features.map(|(position, _)| position).collect();
+        self.each_row(path.as_ref(), &positions, |cells| {
+            parser.name_features(cells, &mut names);
             true
         })?;
         Ok(names)
+    }
+}
+
+/// The text of a cell, empty where a row has none.
+fn text_at(cells: &mut dyn RowCells, position: usize) -> String {
+    for _ in 0..position {
+        if cells.is_done() || cells.next_cell().is_err() {
+            return String::new();
+        }
+    }
+    if cells.is_done() {
+        return String::new();
+    }
+    match cells.next_cell() {
+        Ok((_, cell)) => String::from_utf8_lossy(cell.text().trim_ascii()).into_owned(),
+        Err(_) => String::new(),
     }
 }
 

@@ -13,12 +13,17 @@ pub(crate) enum Unit {
     Lines { file: usize, start: u64, end: u64 },
     /// A whole compressed file, in blocks.
     Whole { file: usize },
+    /// A row group of a columnar file, in batches; and its share of the bytes of the file.
+    #[cfg(feature = "parquet")]
+    Group { file: usize, group: usize, bytes: u64 },
 }
 
 impl Unit {
     pub(super) fn file(self) -> usize {
         match self {
             Unit::Lines { file, .. } | Unit::Whole { file } => file,
+            #[cfg(feature = "parquet")]
+            Unit::Group { file, .. } => file,
         }
     }
 
@@ -27,6 +32,8 @@ impl Unit {
         match self {
             Unit::Lines { start, end, .. } => end - start,
             Unit::Whole { .. } => len,
+            #[cfg(feature = "parquet")]
+            Unit::Group { bytes, .. } => bytes,
         }
     }
 }
@@ -35,6 +42,11 @@ impl Unit {
 pub(super) fn units(files: &[SourceFile], block: usize) -> Vec<Unit> {
     let mut units = Vec::new();
     for (index, file) in files.iter().enumerate() {
+        #[cfg(feature = "parquet")]
+        if let Some(columns) = &file.columns {
+            units.extend(columns.units(index, file.len));
+            continue;
+        }
         if Compression::of(&file.name).is_some() {
             units.push(Unit::Whole { file: index });
             continue;

@@ -10,10 +10,14 @@ use super::super::text::{Chunk, ChunkColumn, RowParser, count_lines, parse_part,
 use super::super::{Excerpt, Place, Problem, ReadError};
 use super::binary_labels::written;
 use super::blocks::{BlockFault, Unit, read_lines};
+#[cfg(feature = "parquet")]
+use super::columnar::{Batch, batch_parser, parse_group_batch, read_group};
 use super::epoch_cache::CachedUnit;
 use super::label_check::LabelCheck;
 use super::parsed::Parsed;
 use super::{Source, lost_thread, spawn};
+#[cfg(feature = "parquet")]
+use crate::columnar::BatchParser;
 use nnz_step::model::LabelKind;
 use sparse_core::element::Float;
 use std::fs::File;
@@ -25,6 +29,9 @@ use std::thread::JoinHandle;
 /// A block on its way to a parser.
 enum Job {
     Text(Block),
+    /// A batch of a columnar file.
+    #[cfg(feature = "parquet")]
+    Batch(Batch),
     /// A block of a unit that has been parsed before.
     Cached {
         unit: usize,
@@ -205,6 +212,16 @@ fn read_units<T: Float>(
                 bytes += bytes_of(&unit);
                 source.tell(file, bytes);
             }
+            #[cfg(feature = "parquet")]
+            Unit::Group { group, .. } => {
+                file.check(std::fs::metadata(&file.path))?;
+                let send = &mut |batch| send(Job::Batch(batch));
+                if !read_group(source.sizes, file, (unit, group), send)? {
+                    return Ok(());
+                }
+                bytes += bytes_of(&unit);
+                source.tell(file, bytes);
+            }
         }
     }
     if reads_text { source.check_files() } else { Ok(()) }
@@ -218,6 +235,8 @@ fn parse<T: Float>(
     rows: &SyncSender<Result<Option<Parsed<T>>, ReadError>>,
 ) {
     let mut parser: Option<(usize, Box<dyn RowParser<T>>)> = None;
+    #[cfg(feature = "parquet")]
+    let mut table: Option<(usize, Box<dyn BatchParser<T>>)> = None;
     while let Ok(job) = blocks.recv() {
         let result = match job {
             Job::End => Ok(None),
@@ -235,6 +254,15 @@ fn parse<T: Float>(
                 }
                 let Some((_, parser)) = &mut parser else { continue };
                 parse_block(source, (checks, purpose), parser, &block).map(Some)
+            }
+            #[cfg(feature = "parquet")]
+            Job::Batch(batch) => {
+                let file = source.units[batch.unit].file();
+                if table.as_ref().is_none_or(|(known, _)| *known != file) {
+                    table = batch_parser(source, file).map(|parser| (file, parser));
+                }
+                let Some((_, parser)) = &mut table else { continue };
+                parse_group_batch(source, (checks, purpose), &mut **parser, &batch).map(Some)
             }
         };
         let is_end = !matches!(result, Ok(Some(_)));
@@ -291,23 +319,35 @@ fn parse_block<T: Float>(
             Ok((place(offset)?, problem))
         })
         .collect::<Result<Vec<_>, ReadError>>()?;
-    if let Some((row, problem)) = misfit(&rows, checks, source) {
-        let offset = first + offset_of_row(parser, &text[first..], source, row);
-        return Err(ReadError::Syntax { place: place(offset)?, problem });
+    let Block { unit, is_last, .. } = *block;
+    let parsed = Parsed { unit, is_last, rows, faults, written: Vec::new(), is_cached: false };
+    with_labels(source, (checks, purpose), parsed, |row| {
+        place(first + offset_of_row(parser, &text[first..], source, row))
+    })
+}
+
+/// Checks the labels of samples, and turns them into classes; `place` is that of a sample.
+pub(super) fn with_labels<T: Float>(
+    source: &Source<T>,
+    (checks, purpose): (&[LabelCheck], Purpose),
+    mut parsed: Parsed<T>,
+    mut place: impl FnMut(usize) -> Result<Place, ReadError>,
+) -> Result<Parsed<T>, ReadError> {
+    let rows = &mut parsed.rows;
+    if let Some((row, problem)) = misfit(rows, checks, source) {
+        return Err(ReadError::Syntax { place: place(row)?, problem });
     }
-    let mut written = written(&rows, checks);
+    parsed.written = written(rows, checks);
     if purpose == Purpose::Places {
-        for label in &mut written {
-            let offset = first + offset_of_row(parser, &text[first..], source, label.row);
-            label.place = Some(place(offset)?);
+        for label in &mut parsed.written {
+            label.place = Some(place(label.row)?);
         }
     }
     if let Some(classes) = &source.classes {
-        into_classes(&mut rows, source, classes);
+        into_classes(rows, source, classes);
     }
     rows.shrink_to_fit();
-    let Block { unit, is_last, .. } = *block;
-    Ok(Parsed { unit, is_last, rows, faults, written, is_cached: false })
+    Ok(parsed)
 }
 
 /// The first label that does not fit the model or the classes, by its sample.

@@ -20,12 +20,17 @@
 //! those at the opening of the stream, when a file is opened and when an epoch has read all of its
 //! text. A difference ends the epoch with [`ReadError::Changed`].
 //!
+//! A columnar file (feature `parquet`) has a unit for each row group. The feeder decodes batches of
+//! it in place of text, and parsers make samples of these.
+//!
 //! If samples are kept, the feeder passes places of a file in place of text, and parsers read the
 //! samples there; the rest is the same.
 
 mod batches;
 mod binary_labels;
 mod blocks;
+#[cfg(feature = "parquet")]
+mod columnar;
 mod epoch_cache;
 mod feed;
 mod label_check;
@@ -46,6 +51,10 @@ use super::fingerprint::Fingerprint;
 use super::libsvm::IndexBase;
 use super::text::{ColumnKind, ColumnLayout, OnError, ReadOptions, RowFormat, RowParser};
 use super::{Classes, ReadError};
+#[cfg(feature = "parquet")]
+use crate::columnar::BatchParser;
+#[cfg(feature = "parquet")]
+use arrow_schema::Schema;
 use blocks::Unit;
 use epoch_cache::EpochCache;
 use labels::SeenLabels;
@@ -86,6 +95,9 @@ pub(super) struct SourceFile {
     pub(super) head: Vec<u8>,
     /// The file at the opening of the stream: every epoch reads that one.
     stamp: FileStamp,
+    /// The row groups, of a columnar file.
+    #[cfg(feature = "parquet")]
+    pub(super) columns: Option<columnar::SourceColumns>,
 }
 
 impl SourceFile {
@@ -225,6 +237,9 @@ pub(super) trait AnyFormat<T: Float>: Send + Sync {
     fn known_base(&self) -> Option<IndexBase>;
     /// Whether fields may be quoted.
     fn has_quotes(&self) -> bool;
+    /// As [`RowFormat::columnar`].
+    #[cfg(feature = "parquet")]
+    fn columnar(&self, schema: &Schema) -> Option<Result<Box<dyn BatchParser<T>>, String>>;
 }
 
 impl<T: Float, F: RowFormat<T>> AnyFormat<T> for F {
@@ -238,6 +253,11 @@ impl<T: Float, F: RowFormat<T>> AnyFormat<T> for F {
 
     fn has_quotes(&self) -> bool {
         RowFormat::quoted_separator(self).is_some()
+    }
+
+    #[cfg(feature = "parquet")]
+    fn columnar(&self, schema: &Schema) -> Option<Result<Box<dyn BatchParser<T>>, String>> {
+        RowFormat::columnar(self, schema)
     }
 }
 

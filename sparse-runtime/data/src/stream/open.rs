@@ -8,6 +8,8 @@ use super::super::text::{
 };
 use super::super::{Classes, LabelStatistics, ReadError, ReadReport};
 use super::blocks::units;
+#[cfg(feature = "parquet")]
+use super::columnar::SourceColumns;
 use super::epoch_cache::EpochCache;
 use super::feed::{Feed, Purpose};
 use super::labels::{SeenLabels, add_rows, of_no_rows};
@@ -58,7 +60,8 @@ use std::sync::{Arc, Mutex};
 /// of a pool of blocks are shuffled once more. A sample meets the samples of its pool, about a
 /// quarter of the buffer, which are other blocks in every epoch. The order is a function of the
 /// seed, the epoch, the files and the size of the buffer, not of the number of threads. A
-/// compressed file is one unit of the order: use several, or decompress it.
+/// compressed file is one unit of the order: use several, or decompress it. So is each row group of
+/// a columnar file.
 #[derive(Clone, Debug)]
 pub struct Stream<F, T: Float = f32> {
     format: F,
@@ -116,8 +119,9 @@ impl<T: Float, F> Stream<F, T> {
     }
 
     /// The bytes for text and samples, all together, at least 1 MiB. A line may take an eighth of
-    /// them. Thread stacks and decompressors need more, and so does a batch that is larger than a
-    /// pool.
+    /// them, and so may a record batch of an Arrow file. Thread stacks and decompressors need more,
+    /// and so does a batch that is larger than a pool; of a Parquet file a page of each column that
+    /// is read, usually of up to 1 MiB.
     #[must_use]
     pub fn buffer(mut self, bytes: usize) -> Self {
         self.buffer = bytes;
@@ -205,7 +209,7 @@ impl<T: Float, F: RowFormat<T> + Clone> Stream<F, T> {
             Wanted::Numbers | Wanted::FoundClasses => None,
         };
         let finds_classes = matches!(self.classes, Wanted::FoundClasses);
-        let files = self.files.iter().map(|path| source_file(path.clone()));
+        let files = self.files.iter().map(|path| source_file(path.clone(), &self.format));
         let files = files.collect::<Result<Vec<_>, _>>()?;
         let (mut n_rows, mut rows, mut labels) = (None, None, None);
         let survey_format = format.survey_format();
@@ -283,7 +287,10 @@ impl<T: Float, F: RowFormat<T> + Clone> Stream<F, T> {
     }
 }
 
-fn source_file(path: PathBuf) -> Result<SourceFile, ReadError> {
+fn source_file<T: Float, F: RowFormat<T>>(
+    path: PathBuf,
+    format: &F,
+) -> Result<SourceFile, ReadError> {
     /// Enough for the first line of most files.
     const HEAD: u64 = 1 << 16;
     let name = path.display().to_string();
@@ -298,8 +305,21 @@ fn source_file(path: PathBuf) -> Result<SourceFile, ReadError> {
     }
     let (len, stamp) = (there.len(), FileStamp::of(&there));
     let mut head = Vec::new();
+    #[cfg(feature = "parquet")]
+    if let Some(columns) = SourceColumns::of(&path, format)? {
+        return Ok(SourceFile { path, len, head, name, stamp, columns: Some(columns) });
+    }
+    let _ = format;
     open_file(&path)?.take(HEAD).read_to_end(&mut head).map_err(io)?;
-    Ok(SourceFile { path, len, head, name, stamp })
+    Ok(SourceFile {
+        path,
+        len,
+        head,
+        name,
+        stamp,
+        #[cfg(feature = "parquet")]
+        columns: None,
+    })
 }
 
 /// Reads everything once: returns the findings, the samples of each unit, and the labels.

@@ -345,6 +345,8 @@ impl<T: Float> CsrChunk<T> {
     }
 
     fn append(&mut self, more: &mut CsrChunk<T>) {
+        // Widths differ where rows state theirs.
+        self.n_cols = self.n_cols.max(more.n_cols);
         let before = self.values.len() as u64;
         self.indptr.extend(more.indptr[1..].iter().map(|end| end + before));
         self.values.append(&mut more.values);
@@ -363,6 +365,7 @@ impl<T: Float> CsrChunk<T> {
 
     #[inline]
     fn append_run(&mut self, source: &CsrChunk<T>, rows: &Range<usize>) {
+        self.n_cols = self.n_cols.max(source.n_cols);
         if let ColumnIds::U64(_) = source.ids {
             self.widen();
         }

@@ -8,6 +8,8 @@
 //! ([`Stream`](super::stream::Stream)).
 
 mod chunk;
+#[cfg(feature = "parquet")]
+mod columnar;
 mod id_map;
 mod label_words;
 mod lines;
@@ -32,6 +34,10 @@ pub use reader::{Listener, ReadOptions, ReadProgress, TextReader, WholeText};
 use super::libsvm::IndexBase;
 use super::read_error::Fault;
 use super::{Dataset, ReadError};
+#[cfg(feature = "parquet")]
+use crate::columnar::BatchParser;
+#[cfg(feature = "parquet")]
+use arrow_schema::Schema;
 use sparse_core::element::Float;
 
 /// A text format with a sample a line: [`Delimited`](super::Delimited),
@@ -96,6 +102,15 @@ pub trait RowFormat<T: Float>: Send + Sync + sealed::Sealed + 'static {
     #[doc(hidden)]
     fn independent_rows(&self) -> Result<(), &'static str> {
         Ok(())
+    }
+
+    /// What makes samples of the columns of a schema of Arrow, or the reason why nothing does;
+    /// `None` for a format of text alone.
+    #[cfg(feature = "parquet")]
+    #[doc(hidden)]
+    fn columnar(&self, schema: &Schema) -> Option<Result<Box<dyn BatchParser<T>>, String>> {
+        let _ = schema;
+        None
     }
 }
 
@@ -168,7 +183,8 @@ impl Survey {
     pub(crate) fn widen<T: Float>(&mut self, rows: &Chunk<T>) {
         for column in &rows.columns {
             if let ChunkColumn::Csr(csr) = column {
-                self.largest = self.largest.max(csr.largest());
+                let last = csr.n_cols.and_then(|width| width.checked_sub(1));
+                self.largest = self.largest.max(csr.largest()).max(last.map(|last| last as u64));
                 self.has_zero |= csr.has_zero();
             }
         }

@@ -42,7 +42,7 @@ impl fmt::Display for SkippedRow {
 
 impl OnError {
     /// The most rows that may be skipped.
-    fn limit(self) -> u64 {
+    pub(crate) fn limit(self) -> u64 {
         match self {
             OnError::Fail => 0,
             OnError::Skip(limit) => limit,

@@ -251,6 +251,10 @@ pub(crate) fn read_text<T: Float, F: RowFormat<T>>(
         WholeText::Reader(name, reader) => parsing.text(name, reader, &|| (0, None))?,
         WholeText::Files(paths) => {
             for path in paths {
+                #[cfg(feature = "parquet")]
+                if parsing.columnar_path(path)? {
+                    continue;
+                }
                 let (mut reader, counter) = open_counted(path)?;
                 let position = || (counter.bytes(), Some(counter.total()));
                 parsing.text(&path.display().to_string(), &mut *reader, &position)?;
@@ -264,17 +268,17 @@ pub(crate) fn read_text<T: Float, F: RowFormat<T>>(
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Files being read: the samples so far, and their end in the file.
-struct Parsing<'a, T: Float, F: RowFormat<T>> {
-    format: &'a F,
-    options: &'a ReadOptions,
-    n_threads: usize,
+pub(super) struct Parsing<'a, T: Float, F: RowFormat<T>> {
+    pub(super) format: &'a F,
+    pub(super) options: &'a ReadOptions,
+    pub(super) n_threads: usize,
     /// The files so far, the one being read last.
-    names: Vec<String>,
-    rows: Chunk<T>,
+    pub(super) names: Vec<String>,
+    pub(super) rows: Chunk<T>,
     /// One parser for each thread, once there is text; the first appends to `rows`.
     parsers: Vec<F::Parser>,
-    more: Vec<Chunk<T>>,
-    skips: Skips,
+    pub(super) more: Vec<Chunk<T>>,
+    pub(super) skips: Skips,
     /// Lines of the file before the next block.
     lines: u64,
     /// The bytes of text that have become samples.
@@ -410,7 +414,7 @@ impl<'a, T: Float, F: RowFormat<T>> Parsing<'a, T, F> {
         }
     }
 
-    fn finish(mut self) -> Result<Dataset<T>, ReadError> {
+    fn finish(self) -> Result<Dataset<T>, ReadError> {
         let file = self.names.join(", ");
         if self.rows.n_rows == 0 {
             return Err(ReadError::Empty { file });
@@ -421,11 +425,13 @@ impl<'a, T: Float, F: RowFormat<T>> Parsing<'a, T, F> {
             .into_dataset(&columns)
             .map_err(|source| ReadError::Data { file: file.clone(), source: Box::new(source) })?;
         let report = ReadReport {
+            index_base: self.format.known_base(),
             n_skipped: self.skips.count,
             first_skipped: self.skips.first,
             ..ReadReport::of_file(file)
         };
-        // Formats whose parsers number ids have one parser.
-        Ok(dataset.with_report(report).with_id_maps(self.parsers.swap_remove(0).id_maps()))
+        // Formats whose parsers number ids have one parser, and columnar files need none.
+        let id_maps = self.parsers.into_iter().next().map(F::Parser::id_maps).unwrap_or_default();
+        Ok(dataset.with_report(report).with_id_maps(id_maps))
     }
 }

@@ -1,4 +1,6 @@
 mod changed;
+#[cfg(feature = "parquet")]
+mod columnar;
 mod epoch_cache;
 mod labels;
 mod quotes;
