@@ -24,6 +24,7 @@ mod misfit;
 mod pass_on;
 mod plan;
 mod read_rows;
+mod row_dimensions;
 mod row_places;
 mod row_program;
 mod rows;
@@ -42,6 +43,7 @@ pub use infer_storage::infer_storage;
 pub use link::linked_score;
 pub use plan::{Buffer, Destination, Plan, kernel_name, plan};
 pub use read_rows::{leave_out_read_gradients, read_rows_first};
+pub use row_dimensions::row_dimensions;
 pub use row_program::{
     BaseLoss, DenseGradient, FEW, LossOf, MOST_PARAMETERS, Read, RowComputed, RowProgram, RowValue,
     are_few,

@@ -6,7 +6,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use sparse_core::ir::{Apply, Graph, Kind, ValueId};
 use sparse_core::operators::{self, LossLabel};
-use sparse_core::passes::RowSet;
+use sparse_core::passes::{RowSet, row_dimensions as row_dimensions_of};
 use sparse_core::shapes::Dim;
 use sparse_core::storage::{ElementType, Storage};
 
@@ -34,6 +34,7 @@ pub(super) fn constants(emit: &Emit<'_>) -> TokenStream {
     let writes_states = !graph.updates.is_empty();
     let read_labels =
         updates_read_labels(graph).then(|| quote!(const STATES_READ_LABELS: #rt::bool = true;));
+    let row_dimensions = row_dimensions(emit);
     quote! {
         const NAME: &'static #rt::str = #name;
         const PLAN: #rt::Plan = #plan;
@@ -43,7 +44,17 @@ pub(super) fn constants(emit: &Emit<'_>) -> TokenStream {
         const OUTPUTS: &'static [#rt::OutputInfo] = &[#(#outputs),*];
         const WRITES_STATES: #rt::bool = #writes_states;
         #read_labels
+        #row_dimensions
     }
+}
+
+/// The dimensions that number table rows and nothing else, of those that a model is made with.
+fn row_dimensions(emit: &Emit<'_>) -> Option<TokenStream> {
+    let rt = &emit.rt;
+    let mut names = row_dimensions_of(emit.graph, &emit.compiled.rows);
+    names.retain(|name| emit.fixed.contains(name));
+    (!names.is_empty())
+        .then(|| quote!(const ROW_DIMENSIONS: &'static [&'static #rt::str] = &[#(#names),*];))
 }
 
 /// Whether a state becomes something that is computed from a label.

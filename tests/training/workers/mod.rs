@@ -1,6 +1,7 @@
 //! Training by several workers has the bits of training by one, and ends when one of them does.
 
 mod resume;
+mod steps;
 
 use nnz::core::update_rules::UpdateRule;
 use nnz::data::{BatchOptions, DataError, DataSource, DatasetBatches};

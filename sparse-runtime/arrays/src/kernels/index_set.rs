@@ -56,7 +56,7 @@ impl IndexSet {
     }
 
     /// The same, where so many are about to be inserted.
-    pub(crate) fn begin_with(&mut self, width: usize, n_insertions: usize) {
+    pub fn begin_with(&mut self, width: usize, n_insertions: usize) {
         /// Insertions for each word from which on all words are looked at in the end.
         const MANY: usize = 8;
         if std::mem::replace(&mut self.filling, true) {
@@ -96,7 +96,7 @@ impl IndexSet {
 
     /// Adds indices below the width.
     #[inline(always)]
-    pub(crate) fn insert_all(&mut self, indices: impl IntoIterator<Item = usize>) {
+    pub fn insert_all(&mut self, indices: impl IntoIterator<Item = usize>) {
         if self.wide {
             self.sorted.extend(indices.into_iter().map(|index| index as u64));
             return;

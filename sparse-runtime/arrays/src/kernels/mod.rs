@@ -37,6 +37,7 @@ mod losses;
 mod ordering;
 pub mod parallel;
 pub mod row_loss;
+pub mod row_numbers;
 mod rows;
 pub mod scalar;
 mod slicing;

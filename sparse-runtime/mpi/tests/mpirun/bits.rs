@@ -44,7 +44,7 @@ fn a_killed_job_is_resumed_by_any_number() {
         let [saved, path] =
             ["saved", "run"].map(|name| scratch.path(&format!("{name}.safetensors")));
         let words =
-            format!("cases={case} checkpoint={} accident=kill who=1 at=150", saved.display());
+            format!("cases={case} checkpoint={} accident=kill who=1 at=60", saved.display());
         let killed = run(&mut job(3, &words));
         assert!(!killed.status.success() && !killed.has_trained(), "{}", killed.output);
         assert!(killed.time < Duration::from_secs(10), "{:?}", killed.time);

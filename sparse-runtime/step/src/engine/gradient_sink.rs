@@ -13,6 +13,7 @@ use crate::column_partition::RowPart;
 use crate::error::Result;
 use crate::optimizer::{OptimizerError, RowAccumulator, RowWeights};
 use nnz_arrays::formats::{ColumnIdsView, RowSparse, Shape};
+use nnz_arrays::kernels::index_set::IndexSet;
 use nnz_arrays::with_column_ids;
 use nnz_device::prefetch::is_far;
 use nnz_device::thread_pool;
@@ -33,7 +34,17 @@ pub(crate) struct GradientSink {
 #[derive(Clone, Debug)]
 struct SummedRows {
     sums: RowAccumulator,
-    order: Vec<Summed>,
+    order: RowOrder,
+}
+
+/// What brings summed rows in order.
+#[derive(Clone, Debug, Default)]
+struct RowOrder {
+    /// Of one part.
+    set: IndexSet,
+    ids: Vec<u64>,
+    /// Of several.
+    sorted: Vec<Summed>,
 }
 
 /// A row that was summed: ordered by the row.
@@ -57,7 +68,7 @@ impl GradientSink {
                 None => {
                     self.tables.truncate(place);
                     let sums = RowAccumulator::new(n_rows, row_size);
-                    self.tables.push(SummedRows { sums, order: Vec::new() });
+                    self.tables.push(SummedRows { sums, order: RowOrder::default() });
                 }
             }
         }
@@ -131,7 +142,7 @@ struct CollectedRows<'s, T: Float> {
     weights: RowWeights<'s, T>,
     gradient: &'s mut RowSparse<T>,
     sums: &'s mut RowAccumulator,
-    order: &'s mut Vec<Summed>,
+    order: &'s mut RowOrder,
 }
 
 impl<T: Float<Accumulator = T>> TableRows<T> for CollectedRows<'_, T> {
@@ -158,7 +169,7 @@ impl<T: Float<Accumulator = T>> TableRows<T> for CollectedRows<'_, T> {
 
     fn apply_sums(&mut self) {
         let CollectedRows { shape, gradient, sums, order, .. } = self;
-        write(*shape, gradient, order, &[&**sums]);
+        write_one(*shape, gradient, order, sums);
         sums.clear();
     }
 
@@ -167,14 +178,34 @@ impl<T: Float<Accumulator = T>> TableRows<T> for CollectedRows<'_, T> {
         thread_pool::each(parts, |place, part| sum(place, part, weights));
         let mut of_parts = [&*self.sums; thread_pool::MAX_PARTS];
         of_parts.iter_mut().zip(&*parts).for_each(|(sums, part)| *sums = &part.sums);
-        write(self.shape, self.gradient, self.order, &of_parts[..parts.len()]);
+        write_parts(self.shape, self.gradient, &mut self.order.sorted, &of_parts[..parts.len()]);
         parts.iter_mut().for_each(|part| part.sums.clear());
+    }
+}
+
+/// Makes the gradient those rows that were summed, in ascending order. O(rows + elements).
+fn write_one<T: Float>(
+    shape: Shape,
+    gradient: &mut RowSparse<T>,
+    order: &mut RowOrder,
+    sums: &RowAccumulator,
+) {
+    let RowOrder { set, ids, .. } = order;
+    set.begin_with(shape.n_rows(), sums.rows().len());
+    set.insert_all(sums.rows().iter().copied());
+    ids.clear();
+    set.finish(|row| ids.push(row as u64));
+    let row_size = shape.row_size().max(1);
+    let values = gradient.reset_to_rows(shape, ids.iter().copied());
+    for (values, id) in values.chunks_exact_mut(row_size).zip(ids) {
+        let sums = sums.sums(sums.slot_of(*id as usize));
+        values.iter_mut().zip(sums).for_each(|(value, sum)| *value = T::of(*sum));
     }
 }
 
 /// Makes the gradient those rows that were summed, none of them in two parts, in ascending order.
 /// O(rows · log(rows) + elements).
-fn write<T: Float>(
+fn write_parts<T: Float>(
     shape: Shape,
     gradient: &mut RowSparse<T>,
     order: &mut Vec<Summed>,

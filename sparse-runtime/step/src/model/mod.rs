@@ -80,6 +80,14 @@ pub trait Model: Clone {
     /// [`forward_carrying`](Model::forward_carrying) needs labels too.
     const STATES_READ_LABELS: bool = false;
 
+    /// The dimensions of [`dims`](Model::dims) that number table rows and nothing else.
+    ///
+    /// They are the first extent of trained tables, all of which are read and written in the rows
+    /// that the same inputs [name](ParameterInfo::reads). Workers compute with tables of those rows
+    /// alone that a step names, numbered anew in their order: loss and gradients have the same
+    /// bits.
+    const ROW_DIMENSIONS: &'static [&'static str] = &[];
+
     /// Whether [`take_batch`](Model::take_batch) exists: the model computes elsewhere, and copies
     /// batches there meanwhile.
     const TAKES_BATCHES: bool = false;

@@ -1,8 +1,10 @@
-//! Agreement: workers compare their settings before they train.
+//! Agreement: workers compare their settings before they train, and get one report after.
 
 use super::communicator::{Communicator, CommunicatorError, Parcels};
 use super::error::StoreError;
 use super::message::{Call, Message, begin};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::time::Instant;
 
 /// Settings by name, each value as text.
@@ -42,18 +44,7 @@ pub fn agree<C: Communicator>(
     let problem = "its settings cannot be written";
     let text =
         serde_json::to_vec(settings).map_err(|_| StoreError::Message { rank: here, problem })?;
-    let (mut outgoing, mut incoming) = (Parcels::new(size), Parcels::new(size));
-    for parcel in outgoing.iter_mut() {
-        begin(parcel, Call::Agree, 0);
-        parcel.extend_from_slice(&text);
-    }
-    let began = Instant::now();
-    communicator.exchange(&mut outgoing, &mut incoming).map_err(|error| StoreError::Exchange {
-        call: Call::Agree.name(),
-        n_steps: 0,
-        waited: began.elapsed(),
-        error,
-    })?;
+    let incoming = exchange_texts(communicator, Call::Agree, &text)?;
     let read = |rank| {
         let message = Message::open(incoming.of(rank), rank, here, Call::Agree, 0)?;
         serde_json::from_slice::<Settings>(message.rest())
@@ -66,6 +57,42 @@ pub fn agree<C: Communicator>(
         }
     }
     Ok(())
+}
+
+/// The report of worker 0, which all get. Collective, after the last step: only worker 0 has `own`.
+pub(crate) fn share<C: Communicator, A: Serialize + DeserializeOwned>(
+    communicator: &mut C,
+    own: Option<&A>,
+) -> Result<A, StoreError> {
+    let here = communicator.rank();
+    let problem = "its report cannot be written";
+    let text = own.map(serde_json::to_vec).transpose();
+    let text = text.map_err(|_| StoreError::Message { rank: here, problem })?;
+    let incoming = exchange_texts(communicator, Call::Share, &text.unwrap_or_default())?;
+    let message = Message::open(incoming.of(0), 0, here, Call::Share, 0)?;
+    serde_json::from_slice(message.rest()).map_err(|_| message.problem("its report cannot be read"))
+}
+
+/// Gives a text to all workers, and gets those of all.
+fn exchange_texts<C: Communicator>(
+    communicator: &mut C,
+    call: Call,
+    text: &[u8],
+) -> Result<Parcels, StoreError> {
+    let size = communicator.size();
+    let (mut outgoing, mut incoming) = (Parcels::new(size), Parcels::new(size));
+    for parcel in outgoing.iter_mut() {
+        begin(parcel, call, 0);
+        parcel.extend_from_slice(text);
+    }
+    let began = Instant::now();
+    communicator.exchange(&mut outgoing, &mut incoming).map_err(|error| StoreError::Exchange {
+        call: call.name(),
+        n_steps: 0,
+        waited: began.elapsed(),
+        error,
+    })?;
+    Ok(incoming)
 }
 
 /// The name of the first setting that differs, and the two values.

@@ -26,13 +26,15 @@ use std::time::Instant;
 /// row outside of the push is updated when it is next pulled, as an
 /// [`Updater`](nnz_step::optimizer::Updater) does in its lazy-update mode.
 ///
-/// Traffic per worker and step, with u rows of its own batch, of which each of P workers owns as
-/// many: it sends (1 - 1/P) · u · (2 · s + 2 · b · row size) bytes, with s for a row id (4, or 8
-/// above 2³² rows) and b for a value, and receives as many: ids and gradients of its own rows,
-/// values of rows for the others. Rows of a snapshot make it 3 · s + 3 · b · row size. A message
-/// has 8 bytes more, a request 10, and a push 24 for each subtree of leaves. The traffic does not
-/// depend on the height of the table. Memory: the worker's rows and their states, and the rows of
-/// the largest step.
+/// Traffic per worker and step by these calls, with u rows of its own batch, of which each of P
+/// workers owns as many: it sends (1 - 1/P) · u · (2 · s + 2 · b · row size) bytes, with s for an
+/// id (4, or 8 above 2³² rows) and b for a value, and receives as many: ids and gradients of its
+/// own rows, values of rows for the others. Rows of a snapshot make it 3 · s + 3 · b · row size. A
+/// message has 8 bytes more, a request 10, and a push 24 for each subtree of leaves. A
+/// [trainer](crate::training::Trainer::fit_as_worker) sends each id once, for all keys:
+/// (1 - 1/P) · u · (s + 2 · b · row size), with a snapshot s + 3 · b · row size. The traffic does
+/// not depend on the height of the table. Memory: the worker's rows and their states, and the rows
+/// of the largest step.
 pub struct KvStore<T: Float, C> {
     communicator: C,
     /// The communicator's values when the store was made.
@@ -386,10 +388,7 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
                     &shard.table
                 }
                 (Version::Newest, None) => &shard.table,
-                (Version::Snapshot, _) => shard
-                    .snapshot
-                    .as_ref()
-                    .ok_or_else(|| StoreError::NoSnapshot { key: shard.spec.name.to_string() })?,
+                (Version::Snapshot, _) => shard.snapshot()?,
             };
             let Some(parcel) = self.outgoing.iter_mut().nth(rank) else { continue };
             begin(parcel, Call::TableRows, index);
@@ -447,6 +446,11 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         Message::open(self.incoming.of(rank), rank, self.rank(), call, key)
     }
 
+    /// The messages of all workers.
+    pub(super) fn messages(&self, call: Call) -> Result<Vec<Message<'_>>, StoreError> {
+        (0..self.size).map(|rank| self.message(rank, call, 0)).collect()
+    }
+
     pub(super) fn layout(&self, index: usize) -> Layout {
         let spec = &self.shards[index].spec;
         Layout {
@@ -468,7 +472,7 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
 }
 
 /// Rows between prefetching one and copying it.
-const ROWS_AHEAD: usize = 16;
+pub(super) const ROWS_AHEAD: usize = 16;
 
 pub(super) fn no_mean<T: Float>(shard: &Shard<T>) -> crate::Error {
     let key = shard.spec.name.to_string();

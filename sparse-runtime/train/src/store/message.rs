@@ -15,6 +15,10 @@ pub(super) enum Call {
     Gather,
     State,
     Agree,
+    StepRows,
+    StepValues,
+    StepGradients,
+    Share,
 }
 
 impl Call {
@@ -23,9 +27,12 @@ impl Call {
         match self {
             Call::Request | Call::TableRows => "pull",
             Call::Push => "push",
+            Call::StepRows | Call::StepValues => "pull of a step",
+            Call::StepGradients => "push of a step",
             Call::Gather => "gather",
             Call::State => "gather of the state",
             Call::Agree => "agree",
+            Call::Share => "report",
         }
     }
 }
@@ -49,6 +56,11 @@ pub(super) fn begin(parcel: &mut Vec<u8>, call: Call, key: usize) {
 #[inline]
 pub(super) fn put_id(parcel: &mut Vec<u8>, id: u64, n_rows: usize) {
     parcel.extend_from_slice(&id.to_le_bytes()[..id_bytes(n_rows)]);
+}
+
+/// Appends a word.
+pub(super) fn put_word(parcel: &mut Vec<u8>, word: usize) {
+    parcel.extend((word as u64).to_le_bytes());
 }
 
 /// Appends values.

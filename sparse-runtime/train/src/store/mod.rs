@@ -52,9 +52,14 @@ mod fault_tests;
 mod kv_store;
 mod leaf_sum;
 mod message;
+mod owners;
+mod pull_step;
 mod push;
+mod push_step;
 mod shard;
+mod slot_sum;
 mod state;
+mod step_keys;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -62,9 +67,12 @@ mod threads;
 mod traffic_tests;
 
 pub use agreement::agree;
+pub(crate) use agreement::share;
 pub use communicator::{Communicator, CommunicatorError, OneProcess, Outcome, Parcels};
 pub use deadline::{Deadlines, Wait, Waiting};
 pub use error::StoreError;
 pub use kv_store::KvStore;
 pub use leaf_sum::{LeafSum, Leaves};
+pub(crate) use pull_step::Pulled;
+pub(crate) use step_keys::StepKeys;
 pub use threads::Threads;

@@ -62,11 +62,21 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
         if let Some(place) = indices.iter().position(|index| !seen.insert(index)) {
             return Err(StoreError::RepeatedKey { key: sums[place].0.to_owned() }.into());
         }
-        let mut squares = ExactSum::default();
         for (&index, (_, sum)) in indices.iter().zip(sums) {
             self.add_up(index, sum)?;
-            self.shards[index].add_squares(&mut squares);
         }
+        let factor = self.clip_factor(&indices, max_norm)?;
+        for index in indices {
+            self.shards[index].apply_sum(Correction::Apply { share: 0.0 }, factor)?;
+        }
+        Ok(())
+    }
+
+    /// The factor that makes the common norm of the summed gradients of several keys at most
+    /// `max_norm`. Collective; one exchange of 0.5 KB.
+    pub(super) fn clip_factor(&mut self, indices: &[usize], max_norm: f64) -> Result<f64> {
+        let mut squares = ExactSum::default();
+        indices.iter().for_each(|index| self.shards[*index].add_squares(&mut squares));
         let (own, mut all) = (Vec::from_iter(squares.numbers()), Vec::new());
         self.gather(&own, &mut all)?;
         let mut squares = ExactSum::default();
@@ -82,11 +92,7 @@ impl<T: Float, C: Communicator> KvStore<T, C> {
             let problem = "it has no sum of squares";
             return Err(StoreError::Message { rank: n_workers, problem }.into());
         }
-        let factor = clip::factor(max_norm, &[squares.value()]);
-        for index in indices {
-            self.shards[index].apply_sum(Correction::Apply { share: 0.0 }, factor)?;
-        }
-        Ok(())
+        Ok(clip::factor(max_norm, &[squares.value()]))
     }
 
     fn push_as(&mut self, key: &str, sum: &mut LeafSum<T>, correction: Correction) -> Result<()> {

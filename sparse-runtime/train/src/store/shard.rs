@@ -1,5 +1,6 @@
 //! A shard: the rows of one table that a worker owns.
 
+use super::error::StoreError;
 use super::leaf_sum::LeafSum;
 use crate::error::Result;
 use crate::metric::ExactSum;
@@ -188,6 +189,16 @@ impl<T: Float> Shard<T> {
         }
         self.sum.clear();
         Ok(())
+    }
+
+    /// The rows at the start of the mean gradient.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoSnapshot`].
+    pub(super) fn snapshot(&self) -> Result<&Table<T>, StoreError> {
+        let snapshot = self.snapshot.as_ref();
+        snapshot.ok_or_else(|| StoreError::NoSnapshot { key: self.spec.name.to_string() })
     }
 
     /// Adds the squares of the elements of the summed gradient.

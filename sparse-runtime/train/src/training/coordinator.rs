@@ -16,7 +16,14 @@ use std::ops::ControlFlow;
 /// A run whose steps are made elsewhere, between two steps.
 pub(super) trait CoordinatedRun<M>: State {
     /// The model, whose parameters are all up to date: after an epoch.
-    fn model(&mut self) -> &mut M;
+    ///
+    /// # Errors
+    ///
+    /// Failures to collect them.
+    fn model(&mut self) -> Result<&mut M>;
+
+    /// The model, whose parameters may be out of date.
+    fn facts(&mut self) -> &M;
 }
 
 /// Receives the events of a run, and says when it ends.
@@ -128,9 +135,13 @@ impl<M: Model, E: Evaluation<M::Element>> RunEvents<M> for Coordinator<'_, '_, E
         run: &mut dyn CoordinatedRun<M>,
         done: EpochOutcome,
     ) -> Result<ControlFlow<()>> {
-        let rows_at_a_time = self.config.rows_at_a_time(&*run.model(), E::Source::IN_SEQUENCE);
+        let rows_at_a_time = self.config.rows_at_a_time(run.facts(), E::Source::IN_SEQUENCE);
         let metrics = &self.config.metrics;
-        let evaluation = self.evaluation.evaluate(run.model(), metrics, rows_at_a_time)?;
+        let evaluation = if E::BY_TRAINER && self.evaluation.source().is_none() {
+            None
+        } else {
+            self.evaluation.evaluate(run.model()?, metrics, rows_at_a_time)?
+        };
         let epochs = self.config.epochs;
         let report = EpochReport {
             epoch: done.epoch,

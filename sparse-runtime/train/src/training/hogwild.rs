@@ -165,7 +165,11 @@ struct AfterEpoch<'m, M> {
 }
 
 impl<M: Model> CoordinatedRun<M> for AfterEpoch<'_, M> {
-    fn model(&mut self) -> &mut M {
+    fn model(&mut self) -> Result<&mut M> {
+        Ok(self.model)
+    }
+
+    fn facts(&mut self) -> &M {
         self.model
     }
 }

@@ -161,6 +161,12 @@ impl RowAccumulator {
         &self.values[slot * self.row_size..(slot + 1) * self.row_size]
     }
 
+    /// The slot of a row that was touched since the last [`clear`](Self::clear), by its own map.
+    #[inline(always)]
+    pub(crate) fn slot_of(&self, row: usize) -> usize {
+        self.slots[row].wrapping_sub(self.first) as usize
+    }
+
     /// The rows touched since the last [`clear`](Self::clear), in the order of the first touch.
     #[inline]
     pub fn rows(&self) -> &[usize] {

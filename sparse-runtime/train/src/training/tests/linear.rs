@@ -116,6 +116,7 @@ impl<T: Float, const GRAPH: u64> Model for Linear<T, GRAPH> {
             is_state: false,
         },
     ];
+    const ROW_DIMENSIONS: &'static [&'static str] = &["d"];
     const OUTPUTS: &'static [OutputInfo] =
         &[OutputInfo { name: "pred", storage: Storage::Dense, element: T::TYPE }];
 

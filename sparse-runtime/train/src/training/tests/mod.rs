@@ -13,6 +13,7 @@ mod precision;
 mod racing;
 mod resume;
 mod starts;
+mod traffic;
 
 use super::*;
 use crate::metric::{Accuracy, Auc, Metric, Mse, Rmse};

@@ -93,13 +93,16 @@ impl<R: UpdateRule, T: Float> Job<R, T> {
             }
             worker.flush()?;
             let (learning_rate, seconds) = (worker.learning_rate(), began.elapsed().as_secs_f64());
-            worker.pull_all(coordinator.is_some())?;
             let flow = match &mut coordinator {
                 Some(coordinator) => {
                     let mut session = Session::new(self, &mut worker, true);
                     let done = EpochOutcome { epoch, totals, learning_rate, seconds };
                     let flow = coordinator.epoch(&mut session, done)?;
                     session.end()?;
+                    if flow.is_break() || epoch + 1 == self.epochs {
+                        // The model has the result.
+                        worker.collect()?;
+                    }
                     flow
                 }
                 None => ControlFlow::Continue(()),

@@ -1,6 +1,8 @@
 //! Data-parallel training: workers that divide each batch, and share parameters through a store.
 
 mod agreement;
+mod compact;
+mod compact_step;
 mod ending;
 mod epochs;
 mod job;
@@ -13,7 +15,7 @@ use super::evaluation::EvaluatedOn;
 use super::report::FitReport;
 use super::{TrainError, Trainer};
 use crate::error::{Error, Result};
-use crate::store::{Communicator, CommunicatorError, StoreError, Threads, Waiting, agree};
+use crate::store::{Communicator, CommunicatorError, StoreError, Threads, Waiting, agree, share};
 use ending::in_group;
 use job::Job;
 use nnz_data::DataSource;
@@ -157,7 +159,7 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
     /// One worker's part of [`fit_on_threads`](Self::fit_on_threads), for your own group. Every
     /// worker of the communicator calls this with the same settings, the same data and a model with
     /// the same parameters; the first exchange compares them, with checksums of data and values.
-    /// Worker 0 evaluates, reports and calls callbacks, and its model has the result.
+    /// Worker 0 evaluates and calls callbacks, and its model has the result. All get its report.
     ///
     /// The communicator may be borrowed, as `&mut group`, for several runs. Where this worker fails
     /// or panics it is [ended](Communicator::end), so that the others fail at once.
@@ -230,10 +232,15 @@ impl<R: UpdateRule, E> Trainer<'_, R, E> {
             let settings = agreement::settings(model, of_updater, of_trainer, epochs, start);
             agree(communicator, &settings)?;
         }
-        match communicator.rank() {
-            0 => self.run_coordinated(job, model, data, communicator),
-            _ => job.run(model, data, communicator, None).map(|()| FitReport::default()),
-        }
+        let own = match communicator.rank() {
+            0 => Some(self.run_coordinated(job, model, data, &mut *communicator)?),
+            _ => {
+                job.run(model, data, &mut *communicator, None)?;
+                None
+            }
+        };
+        communicator.set_waiting(Waiting::Pause);
+        Ok(share(communicator, own.as_ref())?)
     }
 
     /// The work of every worker, from the beginning or from the position in a file, whose

@@ -78,7 +78,9 @@ impl<R: UpdateRule, M: Model, C: Communicator> State for Session<'_, '_, R, M, C
 
     fn check_finite(&self) -> Result<()> {
         if self.is_settled {
-            check_finite(self.worker.borrow_mut().model())
+            let mut worker = self.worker.borrow_mut();
+            worker.collect()?;
+            check_finite(worker.model())
         } else {
             self.look(|state| state.check_finite())
         }
@@ -86,7 +88,9 @@ impl<R: UpdateRule, M: Model, C: Communicator> State for Session<'_, '_, R, M, C
 
     fn save_model(&self, path: &Path, attachments: Attachments<'_>) -> Result<()> {
         if self.is_settled {
-            checkpoint::save_with(self.worker.borrow_mut().model(), path, attachments)
+            let mut worker = self.worker.borrow_mut();
+            worker.collect()?;
+            checkpoint::save_with(worker.model(), path, attachments)
         } else {
             self.look(|state| state.save_model(path, attachments))
         }
@@ -98,7 +102,13 @@ impl<R: UpdateRule, M: Model, C: Communicator> State for Session<'_, '_, R, M, C
 }
 
 impl<R: UpdateRule, M: Model, C: Communicator> CoordinatedRun<M> for Session<'_, '_, R, M, C> {
-    fn model(&mut self) -> &mut M {
+    fn model(&mut self) -> Result<&mut M> {
+        let worker = self.worker.get_mut();
+        worker.collect()?;
+        Ok(worker.model())
+    }
+
+    fn facts(&mut self) -> &M {
         self.worker.get_mut().model()
     }
 }

@@ -1,14 +1,15 @@
 //! One worker: pulls table rows, computes gradients of its leaves, pushes.
 
+use super::compact::Compact;
 use super::job::Job;
 use crate::error::Result;
-use crate::store::{Communicator, KvStore, LeafSum, StoreError, Waiting};
+use crate::store::{Communicator, KvStore, LeafSum, StepKeys, StoreError, Waiting};
 use crate::training::TrainError;
 use nnz_arrays::formats::RowIdsView;
 use nnz_arrays::parameter_memory::Table;
 use nnz_data::{Batch, Part};
-use nnz_optim::UpdateRule;
-use nnz_step::model::{Model, RowIds, gradient};
+use nnz_optim::{Correction, UpdateRule};
+use nnz_step::model::{BatchSource, GradientMut, Model, RowIds, gradient};
 use nnz_step::optimizer::Updater;
 use std::ops::{ControlFlow, Range};
 
@@ -30,6 +31,8 @@ pub(super) enum Word {
     Stop = 1,
     /// All workers send their state.
     Gather = 2,
+    /// All workers send the values of their rows.
+    Collect = 3,
 }
 
 impl From<ControlFlow<()>> for Word {
@@ -48,18 +51,23 @@ pub(super) struct Done {
 
 /// One worker of a run.
 pub(super) struct Worker<'m, M: Model, C> {
-    /// A model whose tables are up to date in the rows that its part of the present batch reads.
-    model: &'m mut M,
+    /// The model of the run. Without a compact one its tables are up to date in the rows that its
+    /// part of the present batch reads.
+    pub(super) model: &'m mut M,
     /// The same for the snapshot.
     snapshot: Option<M>,
-    store: KvStore<M::Element, C>,
+    /// The model of one step, for models that allow it, and the keys of the store.
+    pub(super) compact: Option<(Compact<M>, StepKeys<M::Element>)>,
+    pub(super) store: KvStore<M::Element, C>,
     sums: Vec<LeafSum<M::Element>>,
-    clip_norm: Option<f64>,
+    pub(super) clip_norm: Option<f64>,
     rows: RowIds,
+    /// Whether the model has the values after the last step.
+    is_collected: bool,
     /// The losses of this worker's leaves, times their samples without padding; at worker 0 its
     /// message comes first.
-    losses: Vec<f64>,
-    all_losses: Vec<f64>,
+    pub(super) losses: Vec<f64>,
+    pub(super) all_losses: Vec<f64>,
 }
 
 fn no_rows<'r>() -> RowIdsView<'r> {
@@ -68,7 +76,7 @@ fn no_rows<'r>() -> RowIdsView<'r> {
 }
 
 /// The parameters that are trained, by position and name.
-fn trained<M: Model>() -> impl Iterator<Item = (usize, &'static str)> {
+pub(super) fn trained<M: Model>() -> impl Iterator<Item = (usize, &'static str)> {
     let parameters = M::PARAMETERS.iter().enumerate();
     parameters.filter(|(_, info)| info.gradient.is_some()).map(|(index, info)| (index, info.name))
 }
@@ -96,9 +104,23 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
         let (rows, losses, all_losses) = (RowIds::new(), Vec::new(), Vec::new());
         let clip_norm = job.clip_norm;
         let has_snapshot = job.tables.iter().flatten().any(|state| !state.kept.is_empty());
-        // Its rows are pulled before they are read.
-        let snapshot = has_snapshot.then(|| model.clone());
-        Ok(Worker { model, snapshot, store, sums, clip_norm, rows, losses, all_losses })
+        let compact = Self::compact(job, model, &store)?;
+        let mut worker = Worker {
+            model,
+            snapshot: None,
+            compact,
+            store,
+            sums,
+            clip_norm,
+            rows,
+            is_collected: false,
+            losses,
+            all_losses,
+        };
+        if has_snapshot {
+            worker.make_snapshot();
+        }
+        Ok(worker)
     }
 
     pub(super) fn model(&mut self) -> &mut M {
@@ -122,18 +144,38 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
     }
 
     pub(super) fn begin_mean(&mut self) -> Result<()> {
-        if self.snapshot.is_none() {
-            self.snapshot = Some(self.model.clone());
-        }
+        self.make_snapshot();
         self.store.begin_mean()
+    }
+
+    /// A model for rows of the snapshot, which are pulled before they are read.
+    fn make_snapshot(&mut self) {
+        match &mut self.compact {
+            Some((compact, _)) => {
+                compact.snapshot.get_or_insert_with(|| compact.model.clone());
+            }
+            None => {
+                self.snapshot.get_or_insert_with(|| self.model.clone());
+            }
+        }
     }
 
     pub(super) fn end_mean(&mut self, clock: u64, n_rows: u64) -> Result<()> {
         self.store.end_mean(clock, n_rows)
     }
 
+    /// Collects all parameters, as worker 0, unless they were since the last step. O(values).
+    pub(super) fn collect(&mut self) -> Result<()> {
+        if !self.is_collected {
+            self.say(Word::Collect)?;
+            self.pull_all(true)?;
+            self.is_collected = true;
+        }
+        Ok(())
+    }
+
     /// Takes part in pulls of all parameters; this worker gets them where it asks for them.
-    pub(super) fn pull_all(&mut self, is_wanted: bool) -> Result<()> {
+    fn pull_all(&mut self, is_wanted: bool) -> Result<()> {
         let rows = if is_wanted { RowIdsView::All } else { no_rows() };
         let mut parameters = self.model.parameters_mut();
         for (index, name) in trained::<M>() {
@@ -145,7 +187,7 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
     /// Sends a message to the others, as worker 0.
     pub(super) fn say(&mut self, word: Word) -> Result<()> {
         self.store.gather(&[f64::from(word as u8)], &mut self.all_losses)?;
-        if word != Word::Gather {
+        if matches!(word, Word::GoOn | Word::Stop) {
             // Steps follow.
             self.store.set_waiting(Waiting::Step);
         }
@@ -172,6 +214,8 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
                 return Ok(ControlFlow::Break(()));
             } else if is(Word::Gather) {
                 self.store.gather_tables()?;
+            } else if is(Word::Collect) {
+                self.pull_all(false)?;
             } else {
                 return Err(StoreError::OutOfStep { rank: 0, here: self.store.rank() }.into());
             }
@@ -214,23 +258,18 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
         pauses: bool,
     ) -> Result<Done> {
         let n_rows = batch.n_rows();
-        let n_real = n_rows - batch.n_padding().min(n_rows);
-        let (leaves, own) = (self.store.leaves(), self.store.own_leaves());
-        let own = leaves.rows_of(own.start, n_rows).start..leaves.rows_of(own.end, n_rows).start;
-        self.pull(batch, own.clone(), goal)?;
+        self.is_collected = false;
         self.losses.clear();
         if self.store.rank() == 0 {
             self.losses.push(f64::from(u8::from(pauses)));
         }
-        // Leaves without a row are passed over, be they millions.
-        let mut next = own.start;
-        while next < own.end {
-            let leaf = leaves.of_row(next, n_rows);
-            let rows = leaves.rows_of(leaf, n_rows);
-            next = rows.end;
-            self.add_leaf(batch, leaf, rows, n_rows, goal)?;
+        if self.compact.is_some() {
+            self.add_compact(batch, goal)?;
+        } else {
+            self.add_whole(batch, goal)?;
+            self.store.gather(&self.losses, &mut self.all_losses)?;
         }
-        self.store.gather(&self.losses, &mut self.all_losses)?;
+        let n_real = n_rows - batch.n_padding().min(n_rows);
         let (pauses, losses) = match self.all_losses.split_first() {
             Some((pauses, losses)) => (*pauses != 0.0, losses),
             None => (false, &[][..]),
@@ -243,25 +282,60 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
                 TrainError::Diverged { epoch, batch: n_batches, loss, learning_rate }.into()
             );
         }
-        if let (Goal::Step, Some(max_norm)) = (goal, self.clip_norm) {
+        let correction = match goal {
+            Goal::Step | Goal::CorrectedStep => Correction::Apply { share: 0.0 },
+            // Shares of leaves are those of a mean over the batch, and the whole is a sum over all
+            // rows.
+            Goal::Mean => Correction::Gather { share: n_rows as f64 },
+        };
+        let max_norm = self.clip_norm.filter(|_| goal == Goal::Step);
+        match &self.compact {
+            Some((_, keys)) => self.store.apply_step(keys, correction, max_norm)?,
+            None => self.push_whole(goal, n_rows, max_norm)?,
+        }
+        Ok(done)
+    }
+
+    /// The samples of this worker's leaves, of a batch with so many.
+    pub(super) fn own_rows(&self, n_rows: usize) -> Range<usize> {
+        let (leaves, own) = (self.store.leaves(), self.store.own_leaves());
+        leaves.rows_of(own.start, n_rows).start..leaves.rows_of(own.end, n_rows).start
+    }
+
+    /// Computes the gradients of this worker's leaves with whole tables.
+    fn add_whole<'b, B: Batch<'b, M::Element>>(&mut self, batch: &B, goal: Goal) -> Result<()> {
+        let (n_rows, leaves) = (batch.n_rows(), self.store.leaves());
+        let own = self.own_rows(n_rows);
+        self.pull(batch, own.clone(), goal)?;
+        // Leaves without a row are passed over, be they millions.
+        let mut next = own.start;
+        while next < own.end {
+            let leaf = leaves.of_row(next, n_rows);
+            let rows = leaves.rows_of(leaf, n_rows);
+            next = rows.end;
+            self.add_leaf(batch, leaf, rows, n_rows, goal)?;
+        }
+        Ok(())
+    }
+
+    /// Pushes the gradients that [`add_whole`](Self::add_whole) has added, key by key.
+    fn push_whole(&mut self, goal: Goal, n_rows: usize, max_norm: Option<f64>) -> Result<()> {
+        if let Some(max_norm) = max_norm {
             let sums = self.sums.iter_mut().zip(M::PARAMETERS);
             let mut sums = Vec::from_iter(
                 sums.filter(|(_, info)| info.gradient.is_some())
                     .map(|(sum, info)| (info.name, sum)),
             );
-            self.store.push_clipped(&mut sums, max_norm)?;
-            return Ok(done);
+            return self.store.push_clipped(&mut sums, max_norm);
         }
         for (index, name) in trained::<M>() {
             let sum = &mut self.sums[index];
             match goal {
                 Goal::Step | Goal::CorrectedStep => self.store.push(name, sum)?,
-                // Shares of leaves are those of a mean over the batch, and the whole is a sum over
-                // all rows.
                 Goal::Mean => self.store.push_to_mean(name, sum, n_rows as f64)?,
             }
         }
-        Ok(done)
+        Ok(())
     }
 
     /// Pulls the table rows of each parameter that some samples of a batch read.
@@ -298,34 +372,60 @@ impl<'m, M: Model, C: Communicator> Worker<'m, M, C> {
         n_rows: usize,
         goal: Goal,
     ) -> Result<()> {
-        let n_own = rows.len() as f64;
-        // Those that are not padding.
+        let share = rows.len() as f64 / n_rows as f64;
         let real = rows.start..rows.end.min(n_rows - batch.n_padding().min(n_rows)).max(rows.start);
-        let real_sum = match real.len() {
-            n_real if n_real == rows.len() => None,
-            0 => Some(0.0),
-            n_real => {
-                let bound = self.model.bind(&Part::new(batch, real))?;
-                Some(self.model.loss(&bound)? * n_real as f64)
-            }
-        };
-        let bound = self.model.bind(&Part::new(batch, rows))?;
-        let sum = self.model.loss_and_grads(&bound)? * n_own;
-        // A loss that is not finite is not to be overlooked, be it of padding.
-        self.losses.push(real_sum.filter(|_| sum.is_finite()).unwrap_or(sum));
-        let mut snapshot = self.snapshot.as_mut().filter(|_| goal == Goal::CorrectedStep);
-        if let Some(snapshot) = &mut snapshot {
-            snapshot.loss_and_grads(&bound)?;
-        }
+        let snapshot = self.snapshot.as_mut().filter(|_| goal == Goal::CorrectedStep);
+        let mut snapshot = snapshot;
+        let loss = gradients(self.model, snapshot.as_deref_mut(), batch, rows, real)?;
+        self.losses.push(loss);
         for (index, _) in trained::<M>() {
-            let Some(mut gradient) = gradient::trained(&mut *self.model, index)? else { continue };
-            if let Some(snapshot) = &mut snapshot
-                && let Some(old) = gradient::trained(&mut **snapshot, index)?
-            {
-                gradient.subtract(old)?;
-            }
-            self.sums[index].add(leaf, gradient.view(), n_own / n_rows as f64)?;
+            let snapshot = snapshot.as_deref_mut();
+            let Some(gradient) = gradient_of(&mut *self.model, snapshot, index)? else { continue };
+            self.sums[index].add(leaf, gradient.view(), share)?;
         }
         Ok(())
     }
+}
+
+/// Computes the gradients of some samples of a batch, of which those of `real` are not padding: at
+/// the parameters of a model, and at those of a snapshot if there is one. Returns the sum of the
+/// losses without padding.
+pub(super) fn gradients<'b, M: Model, S: BatchSource<'b, M::Element>>(
+    model: &mut M,
+    snapshot: Option<&mut M>,
+    batch: &S,
+    rows: Range<usize>,
+    real: Range<usize>,
+) -> Result<f64> {
+    let n_own = rows.len() as f64;
+    let real_sum = match real.len() {
+        n_real if n_real == rows.len() => None,
+        0 => Some(0.0),
+        n_real => {
+            let bound = model.bind(&Part::new(batch, real))?;
+            Some(model.loss(&bound)? * n_real as f64)
+        }
+    };
+    let bound = model.bind(&Part::new(batch, rows))?;
+    let sum = model.loss_and_grads(&bound)? * n_own;
+    if let Some(snapshot) = snapshot {
+        snapshot.loss_and_grads(&bound)?;
+    }
+    // A loss that is not finite is not to be overlooked, be it of padding.
+    Ok(real_sum.filter(|_| sum.is_finite()).unwrap_or(sum))
+}
+
+/// The gradient of a parameter by [`gradients`], less that at the snapshot.
+pub(super) fn gradient_of<'m, M: Model>(
+    model: &'m mut M,
+    snapshot: Option<&mut M>,
+    index: usize,
+) -> Result<Option<GradientMut<'m, M::Element>>> {
+    let Some(mut gradient) = gradient::trained(model, index)? else { return Ok(None) };
+    if let Some(snapshot) = snapshot
+        && let Some(old) = gradient::trained(snapshot, index)?
+    {
+        gradient.subtract(old)?;
+    }
+    Ok(Some(gradient))
 }
