@@ -43,6 +43,7 @@ graph! {
     operator mean_of_rows(x, w) {
         rule csr row_sparse -> dense = crate::mean_of_rows;
         shape [n, d] [d, k] -> [n, k];
+        reads w by columns(x);
         gradient w = dot(x, grad / expand_dims(count_of(x), axis = 1), transpose_lhs = true);
     }
 

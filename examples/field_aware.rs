@@ -25,6 +25,7 @@ graph! {
     operator field_interaction(x, field, v) {
         rule csr csr row_sparse -> dense = interaction;
         shape [n, d] [n, d] [d, k] -> [n, 1];
+        reads v by columns(x);
         gradient v = field_interaction_gradient(x, field, v, grad);
     }
 
@@ -32,6 +33,8 @@ graph! {
     operator field_interaction_gradient(x, field, v, grad) {
         rule csr csr row_sparse dense -> row_sparse = gradient;
         shape [n, d] [n, d] [d, k] [n, 1] -> [d, k];
+        reads v by columns(x);
+        stores by columns(x);
     }
 
     /// The output is the probability of the positive class.

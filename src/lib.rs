@@ -49,9 +49,9 @@ pub mod __private {
     pub use crate::lookups;
     pub use crate::macro_support::{
         check_at_zero, check_batch_size, check_extent, check_features, check_ids, check_label,
-        check_rank, check_result, debug_model, log_plan, measure_csr, measure_dense, measure_ids,
-        measure_row_sparse, plan, same_parameter, scalar_of, shape_of, typed_ids,
-        warn_of_fallbacks,
+        check_rank, check_result, check_rows_stored, debug_model, log_plan, measure_csr,
+        measure_dense, measure_ids, measure_row_sparse, plan, same_parameter, scalar_of, shape_of,
+        typed_ids, warn_of_fallbacks,
     };
     pub use crate::model::gradient::clip as clip_gradients;
     pub use crate::model::{

@@ -18,6 +18,7 @@ mod blocks;
 mod chains;
 mod constants;
 mod declared;
+mod declared_rows;
 mod fallback;
 mod field_decay;
 mod field_faults;

@@ -116,6 +116,9 @@ fn words_are_labels_of_any_text_that_begins_with_them() {
         assert_eq!(classes, "spam\nham\nspam\nham\n", "{name}");
         let evaluate = ["--model", &model[..], "--data", &data, "--json"];
         assert!(command_line::run("evaluate", &evaluate).contains("\"accuracy\":1.0"), "{name}");
+        let (_, told) = trained(&files, &["--data", &data, "--stream", "1048576"]);
+        assert!(told.contains("spam is positive, ham is negative"), "{told}");
+        assert_eq!(command_line::run("predict", &predict), "spam\nham\nspam\nham\n", "{name}");
     }
     // Features are counted in data whose labels are read.
     let table = files.write("rows.csv", "y,x\nspam,a\nham,b\n");
@@ -178,6 +181,23 @@ fn matrices_are_read_with_labels_beside_them() {
     assert!(errors.contains("it is read as labels, a number a line, but its lines go on"));
     let errors = refused("train", &["--model", "logistic", "--data", &whole, "--labels", &short]);
     assert!(errors.contains("--labels is for matrix-market and npz"), "{errors}");
+
+    // Several are one: their rows, one after the other.
+    let header = "%%MatrixMarket matrix coordinate real general";
+    let first = format!("{header}\n2 3 3\n1 1 1\n1 3 0.5\n2 2 1\n");
+    let second = format!("{header}\n2 3 3\n1 1 2\n2 2 1\n2 3 1\n");
+    let (first, second) = (files.write("1.mtx", &first), files.write("2.mtx", &second));
+    let several = ["--data", &first[..], "--data", &second];
+    trained(&files, &[&several[..], &["--labels", &labels]].concat());
+    let scores = command_line::run("predict", &[&["--model", &model][..], &several].concat());
+    assert_eq!(scores, expected);
+    let more = [&several[..], &["--labels", &short]].concat();
+    let errors = refused("train", &[&["--model", "logistic"][..], &more].concat());
+    assert!(errors.contains("the matrix has 4 rows, but") && errors.contains("2 labels"));
+    let narrow = files.write("narrow.mtx", &format!("{header}\n1 2 1\n1 1 1\n"));
+    let more = ["--data", &first, "--data", &narrow, "--labels", &labels];
+    let errors = refused("train", &[&["--model", "logistic"][..], &more].concat());
+    assert!(errors.contains("the matrix has 2 columns, but that of"), "{errors}");
 
     // Other widths than that of the model.
     let wide =

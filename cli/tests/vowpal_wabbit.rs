@@ -106,12 +106,25 @@ fn a_weight_counts_as_so_many_samples() {
     assert!(balanced.abs() < 1e-3, "{balanced}");
 
     // Of every model of one column: the model of rows with weights is that of repeated rows.
-    for model in ["linear", "huber", "quantile", "poisson", "logistic", "hinge", "squared-hinge"] {
+    // Initial values that are drawn are the same where tables are.
+    for model in [
+        "linear",
+        "huber",
+        "quantile",
+        "poisson",
+        "logistic",
+        "hinge",
+        "squared-hinge",
+        "wide-deep",
+        "ffm",
+    ] {
         let weights = |name: &str, text: &str, more: &[&str]| {
             let (data, saved) = (files.write(name, text), files.path("model"));
             let train = ["--model", model, "--data", &data, "--save", &saved, "--label", "y"];
             let steps = ["--batch-size", "9", "--epochs", "20", "--lr", "0.1", "--no-scaling"];
-            command_line::run("train", &[&train[..], &steps, more].concat());
+            // Tables of drawn values are shown as a whole.
+            let small = ["--hash-bits", "6"];
+            command_line::run("train", &[&train[..], &steps, &small, more].concat());
             let csv = command_line::run("inspect", &[&saved, "--csv"]);
             let weight = |line: &str| {
                 let (place, weight) = line.rsplit_once(',').unwrap();
@@ -145,8 +158,10 @@ fn a_weight_counts_as_so_many_samples() {
 
     let data = files.write("rows.svm", svm);
     for (more, message) in [
-        (&["--model", "wide-deep", "--class-weight", "balanced"][..], "weights of samples are for"),
-        (&["--model", "poisson", "--class-weight", "balanced"], "--class-weight is for models of"),
+        (
+            &["--model", "poisson", "--class-weight", "balanced"][..],
+            "--class-weight is for models of",
+        ),
         (&["--model", "linear", "--class-weight", "balanced"], "--class-weight is for models of"),
         (&["--model", "logistic", "--class-weight", "7=2"], "no class has the label 7: they are"),
         (&["--model", "logistic", "--class-weight", "x"], "it is `balanced`, or labels with"),
@@ -183,4 +198,54 @@ fn collisions_of_a_hash_are_told_and_bits_are_found() {
     assert!(command_line::run("inspect", &[&model]).contains("hash_bits: 19\n"));
     let errors = refused("train", &[&train[..], &["-b", "many"]].concat());
     assert!(errors.contains("a number of bits, or `auto`"), "{errors}");
+}
+
+/// Every model has a variant with weights of samples: rows with weights are rows that are repeated.
+#[test]
+fn weights_of_samples_are_repetitions_in_models_of_tables_of_their_own() {
+    let files = Files::new("weights-of-others");
+    let weights = |model: &str, data: &str, more: &[&str]| {
+        let saved = files.path("model");
+        let train = ["--model", model, "--data", data, "--save", &saved, "--factors", "2"];
+        let steps = ["--batch-size", "9", "--epochs", "20", "--lr", "0.1", "--no-shuffle"];
+        command_line::run("train", &[&train[..], &steps, more].concat());
+        let csv = command_line::run("inspect", &[&saved, "--csv"]);
+        let weight = |line: &str| {
+            let (place, weight) = line.rsplit_once(',').unwrap();
+            (place.to_owned(), weight.parse::<f64>().unwrap())
+        };
+        csv.lines().skip(1).map(weight).collect::<Vec<_>>()
+    };
+    let are_close = |found: &[(String, f64)], expected: &[(String, f64)]| {
+        assert_eq!(found.len(), expected.len());
+        for ((place, found), (other, expected)) in found.iter().zip(expected) {
+            assert_eq!(place, other);
+            assert!((found - expected).abs() < 1e-4, "{place}: {found} {expected}");
+        }
+    };
+    // The mean is over three rows, and over six: weights of 1/2 make them equal.
+    let ratings = ["--format", "ratings"];
+    let repeated = "u,i,5\nu,i,5\nu,i,5\nv,i,3\nu,j,1\nu,j,1\n";
+    let repeated = weights("mf", &files.write("repeated.txt", repeated), &ratings);
+    let halves = files.write("halves.txt", "u,i,5,1.5\nv,i,3,0.5\nu,j,1,1\n");
+    let weighed = [&ratings[..], &["--weight", "4"]].concat();
+    are_close(&weights("mf", &halves, &weighed), &repeated);
+    assert!(weights("mf", &halves, &ratings) != repeated);
+
+    let schema = |more: &str| format!("a:label,b:label,n:numeric{more}");
+    let scale = ["--format", "csv", "--hash-bits", "6", "--no-scaling", "--schema"];
+    let repeated = "2,1,0.5\n2,1,0.5\n2,1,0.5\n1,0,1\n3,1,-1\n3,1,-1\n";
+    let repeated = files.write("repeated.csv", repeated);
+    let repeated = weights("multi-task", &repeated, &[&scale[..], &[&schema("")]].concat());
+    let halves = files.write("halves.csv", "2,1,0.5,1.5\n1,0,1,0.5\n3,1,-1,1\n");
+    let weighed = schema(",w:weight");
+    are_close(&weights("multi-task", &halves, &[&scale[..], &[&weighed]].concat()), &repeated);
+
+    for (weight, message) in
+        [("2", "the number of a column behind user"), ("w", "the number of a column behind user")]
+    {
+        let data = files.path("halves.txt");
+        let train = ["--model", "mf", "--data", &data, "--format", "ratings", "--weight", weight];
+        assert!(refused("train", &train).contains(message));
+    }
 }

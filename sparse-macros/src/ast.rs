@@ -51,6 +51,10 @@ pub(crate) struct Operator {
     /// The shape rule, as text, and where it is.
     pub(crate) shape: Option<(Span, String)>,
     pub(crate) gradients: Vec<(Ident, Expression)>,
+    /// `reads v by columns(x);`: tables of which some rows are read.
+    pub(crate) reads: Vec<(Ident, RowNames)>,
+    /// `stores by columns(x);`: the table rows of a row_sparse result.
+    pub(crate) stores: Option<(Span, RowNames)>,
     /// The function of each element.
     pub(crate) each: Option<Function>,
     /// Its derivative.
@@ -69,6 +73,12 @@ pub(crate) struct OperatorRule {
     /// The storage types, as text.
     pub(crate) signature: String,
     pub(crate) function: Function,
+}
+
+/// `columns(x)` or `ids(x)`: names of table rows.
+pub(crate) struct RowNames {
+    pub(crate) by_ids: bool,
+    pub(crate) operand: Ident,
 }
 
 /// The path of a function in Rust.

@@ -1,20 +1,36 @@
 //! Flags that a format has no use for.
 
 use super::format::check_built;
+use super::schema::weight_of_ratings;
 use super::{Base, DataFiles, Format, Reading, Repeated, Unsorted};
 use std::path::Path;
 
 impl Reading {
     /// Refuses files without fields for a model that reads them.
     fn check_fields(&self, format: Format, files: &DataFiles) -> Result<(), String> {
-        if self.reads_fields && format != Format::Libffm {
+        let has_fields =
+            matches!(format, Format::Libffm | Format::Csv | Format::Criteo | Format::Vw);
+        if self.reads_fields && !has_fields {
             return Err(format!(
-                "field-aware-machine reads the fields of libffm, `label field:index:value …`, but `{files}` is read as {}, {}: say --format libffm, or choose another --model",
+                "field-aware-machine reads fields: those of libffm, `label field:index:value …`, columns of csv and criteo, namespaces of vw; but `{files}` is read as {}, {}: say another --format, or choose another --model",
                 format.name(),
                 self.reason(files.first())
             ));
         }
         Ok(())
+    }
+
+    /// Refuses weights that a format cannot find.
+    fn check_weight(&self, format: Format) -> Result<(), String> {
+        match (&self.weight, format) {
+            (Some(weight), Format::Ratings) if weight_of_ratings(weight).is_none() => Err(format!(
+                "--weight {weight}: of ratings it is the number of a column behind user, item and rating, from 4 on"
+            )),
+            (Some(weight), Format::Csv) if self.label.is_none() => Err(format!(
+                "--weight {weight} is the name of a column of a file whose --label is named: say --label NAME, or a --schema with `{weight}:weight`"
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Refuses what would be said in vain of a file of this format, and a number of features of one
@@ -25,6 +41,7 @@ impl Reading {
         check_built(path)?;
         self.check_formats(files)?;
         self.check_fields(format, files)?;
+        self.check_weight(format)?;
         let (hashed, words, csv) =
             (self.is_hashed(path), format == Format::Words, format == Format::Csv);
         let vw = format == Format::Vw;
@@ -82,8 +99,8 @@ impl Reading {
             (
                 "--weight",
                 self.weight.is_some(),
-                csv || sparse,
-                "csv",
+                csv || sparse || format == Format::Ratings,
+                "csv and ratings",
                 "its format says where weights are",
             ),
             ("--schema-out", self.schema_out.is_some(), csv, "csv", "it has no schema"),

@@ -12,15 +12,16 @@ pub(super) fn initials(text: &str) -> Result<String, String> {
 }
 
 impl Reading {
-    /// A table with the crosses of --cross.
+    /// A table with the crosses of --cross, and with fields for a model that reads them.
     pub(super) fn crossed(&self, mut format: Delimited) -> Result<Delimited, DataError> {
         for cross in &self.cross {
             format = format.cross(&cross.split(',').map(str::trim).collect::<Vec<_>>())?;
         }
-        Ok(format)
+        if self.reads_fields { format.fields() } else { Ok(format) }
     }
 
-    /// Text of Vowpal Wabbit with the crosses of --cross and -q.
+    /// Text of Vowpal Wabbit with the crosses of --cross and -q, and with fields for a model that
+    /// reads them.
     pub(super) fn vowpal_wabbit(&self, hashing: Hashing) -> Result<VowpalWabbit, DataError> {
         let mut format = VowpalWabbit::new(hashing);
         for cross in &self.cross {
@@ -36,6 +37,6 @@ impl Reading {
                 format = format.cross_initials(*first, *second);
             }
         }
-        Ok(format)
+        if self.reads_fields { format.fields(self.field_names.iter()) } else { Ok(format) }
     }
 }

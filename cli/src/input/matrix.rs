@@ -9,20 +9,60 @@ use std::path::Path;
 const LABELS: &str = "y";
 
 impl Reading {
-    /// Reads a matrix, with labels if there are to be some.
-    pub(super) fn read_matrix(
+    /// Reads matrices as one, their rows one after the other, with labels if there are to be some:
+    /// those of a file that is named are of all rows, else each matrix has its own.
+    pub(super) fn read_matrices(
         &self,
         files: &DataFiles,
-        format: Format,
         known: &Known,
     ) -> Result<Dataset, ReadError> {
-        let path = files.first();
-        let refuse = |message: String| ReadError::Content { file: files.to_string(), message };
-        if files.paths().len() > 1 {
-            let message =
-                "several matrices are not read as one: stack them, with SciPy by `vstack`";
-            return Err(refuse(message.to_owned()));
+        let (mut matrices, mut labels) = (Vec::new(), Vec::new());
+        for path in files.paths() {
+            let (matrix, own) = self.read_matrix(path, known)?;
+            if let Some(first) = matrices.first().map(Csr::n_cols)
+                && first != matrix.n_cols()
+            {
+                return Err(content(
+                    path,
+                    format!(
+                        "the matrix has {} columns, but that of `{}` has {first}: say the number of features by --features",
+                        matrix.n_cols(),
+                        files.first().display()
+                    ),
+                ));
+            }
+            matrices.push(matrix);
+            labels.extend(own);
         }
+        let matrix = match &matrices[..] {
+            [_] => matrices.remove(0),
+            several => {
+                let n_cols = several.first().map_or(0, Csr::n_cols);
+                Csr::from_rows(n_cols, several.iter().flat_map(Csr::iter_rows))
+                    .map_err(|error| content(files.first(), error.to_string()))?
+            }
+        };
+        let data_error = |source: DataError| ReadError::Data {
+            file: files.to_string(),
+            source: Box::new(source),
+        };
+        if known.no_labels {
+            return Dataset::features_only(matrix).map_err(data_error);
+        }
+        if let Some(path) = &self.labels {
+            labels = read_labels(path)?;
+            check_count(files.first(), &matrix, &format!("`{}`", path.display()), labels.len())?;
+        }
+        Dataset::new(matrix, labels).map_err(data_error)
+    }
+
+    /// A matrix, and the labels that its file has: none where they are not read, or are elsewhere.
+    fn read_matrix(&self, path: &Path, known: &Known) -> Result<(Csr, Vec<f32>), ReadError> {
+        // A model of one kind of matrix reads the other.
+        let format = match (Format::of(path), self.format_of(path)) {
+            (found, _) if found.is_matrix() => found,
+            (_, said) => said,
+        };
         let matrix: Csr = match format {
             Format::Npz => npz::read(path)?,
             // Labels would stand beside other rows if rows were left out; entries may be.
@@ -35,38 +75,23 @@ impl Reading {
             }
         };
         let matrix = match known.n_features {
-            Some(n_features) if n_features != matrix.n_cols() => {
-                self.of_width(matrix, n_features, known).map_err(refuse)?
-            }
+            Some(n_features) if n_features != matrix.n_cols() => self
+                .of_width(matrix, n_features, known)
+                .map_err(|message| content(path, message))?,
             _ => matrix,
         };
-        let data_error = |source: DataError| ReadError::Data {
-            file: files.to_string(),
-            source: Box::new(source),
-        };
-        if known.no_labels {
-            return Dataset::features_only(matrix).map_err(data_error);
+        if known.no_labels || self.labels.is_some() {
+            return Ok((matrix, Vec::new()));
         }
-        let labels = match (&self.labels, format) {
-            (Some(labels), _) => read_labels(labels)?,
-            (None, Format::Npz) => match npz::read_numbers(path, LABELS)? {
+        let labels = match format {
+            Format::Npz => match npz::read_numbers(path, LABELS)? {
                 Some(labels) => labels,
-                None => return Err(refuse(no_labels("no array `y`"))),
+                None => return Err(content(path, no_labels("no array `y`"))),
             },
-            (None, _) => return Err(refuse(no_labels("no labels"))),
+            _ => return Err(content(path, no_labels("no labels"))),
         };
-        if labels.len() != matrix.n_rows() {
-            let place = self
-                .labels
-                .as_deref()
-                .map_or("array `y`".to_owned(), |path| format!("`{}`", path.display()));
-            return Err(refuse(format!(
-                "the matrix has {} rows, but {place} has {} labels",
-                matrix.n_rows(),
-                labels.len()
-            )));
-        }
-        Dataset::new(matrix, labels).map_err(data_error)
+        check_count(path, &matrix, "array `y`", labels.len())?;
+        Ok((matrix, labels))
     }
 
     /// The matrix with as many columns as a model has. Entries beyond them are refused, or left
@@ -89,6 +114,19 @@ impl Reading {
         let rows = rows.map(|entries| entries.filter(move |(column, _)| *column < n_features));
         Csr::from_rows(n_features, rows).map_err(|error| error.to_string())
     }
+}
+
+fn content(path: &Path, message: String) -> ReadError {
+    ReadError::Content { file: path.display().to_string(), message }
+}
+
+/// Refuses labels that are not as many as rows.
+fn check_count(path: &Path, matrix: &Csr, place: &str, n_labels: usize) -> Result<(), ReadError> {
+    if n_labels == matrix.n_rows() {
+        return Ok(());
+    }
+    let n_rows = matrix.n_rows();
+    Err(content(path, format!("the matrix has {n_rows} rows, but {place} has {n_labels} labels")))
 }
 
 fn no_labels(what: &str) -> String {

@@ -5,6 +5,7 @@ mod collisions;
 mod crosses;
 mod data_files;
 mod explained;
+mod field_names;
 mod format;
 mod matrix;
 mod names;
@@ -31,7 +32,7 @@ use nnz::data::{
 use nnz::kernels::{MAX_THREADS, Parallel};
 use nnz::prelude::*;
 use open::Lines;
-use schema::{has_weight, no_schema, separator};
+use schema::{has_weight, no_schema, separator, weight_of_ratings};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 pub(crate) use two_labels::{TwoLabels, listed};
@@ -61,8 +62,9 @@ pub(crate) struct Reading {
     /// sparse-columns: the column of the label; `label` if not said.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["schema", "no_header"])]
     pub(crate) label: Option<String>,
-    /// csv: the column of the weights of samples, by its name, where there is no --schema.
-    #[arg(long, value_name = "NAME", conflicts_with = "schema", requires = "label")]
+    /// csv: the column of the weights of samples, by its name, where there is no --schema. ratings:
+    /// the number of that column, from 4 on.
+    #[arg(long, value_name = "NAME|NUMBER", conflicts_with = "schema")]
     pub(crate) weight: Option<String>,
     /// csv: write the schema to this file, to be edited and read by --schema.
     #[arg(long, value_name = "FILE")]
@@ -95,9 +97,12 @@ pub(crate) struct Reading {
     /// The words that are labels, where they are not numbers.
     #[arg(skip)]
     pub(crate) label_names: Vec<String>,
-    /// libffm: the model reads the fields of features.
+    /// The model reads the fields of features.
     #[arg(skip)]
     pub(crate) reads_fields: bool,
+    /// vw: the namespaces that are fields.
+    #[arg(skip)]
+    pub(crate) field_names: Vec<String>,
     /// What numeric columns are scaled by.
     #[arg(skip)]
     pub(crate) scales: Vec<NumberScale>,
@@ -371,20 +376,17 @@ impl Reading {
                     None => Ratings::new(),
                 };
                 let format = change_if(self.scores_unknown(known), format, Ratings::number_unknown);
+                let weight = self.weight_of_ratings();
+                let format = weight.into_iter().fold(format, Ratings::weight);
                 lines.open(change_if(no_labels, format, Ratings::without_labels))
             }
             Format::MatrixMarket | Format::Npz => {
-                // A model of one kind of matrix reads the other.
-                let format = match (Format::of(path), self.format_of(path)) {
-                    (found, _) if found.is_matrix() => found,
-                    (_, said) => said,
-                };
                 if text.is_some() {
                     let message = "a matrix has no lines to be read as they come: name its file";
                     let message = message.to_owned();
                     return Err(ReadError::Content { file: files.to_string(), message }.into());
                 }
-                lines.memory(|| self.read_matrix(files, format, known))
+                lines.memory(|| self.read_matrices(files, known))
             }
             #[cfg(feature = "parquet")]
             Format::SparseColumns => lines.open(self.sparse_columns(known)),
@@ -447,10 +449,15 @@ impl Reading {
         change_if(no_labels, reader, Reader::without_labels)
     }
 
-    /// Whether a file has a column of weights that is named.
+    /// Whether the samples have weights.
     pub(crate) fn has_weights(&self) -> bool {
-        // Where there is no schema, it is one of sparse rows.
+        // Where there is no schema, ratings and sparse rows say which column it is.
         self.schema.as_deref().map_or(self.weight.is_some(), has_weight)
+    }
+
+    /// The position of the weights of ratings, which [`check`](Self::check) has found to be one.
+    fn weight_of_ratings(&self) -> Option<usize> {
+        self.weight.as_deref().and_then(weight_of_ratings)
     }
 
     /// Whether the first line of a csv file is its header.
@@ -468,7 +475,8 @@ impl Reading {
         let base = (index_base, known.index_base);
         let columns = (known.n_features, known.no_labels);
         let columns = (columns, self.unsorted, self.repeated, self.unknown, self.hash_bits);
-        let columns = (columns, &self.labels, self.reads_fields);
+        let columns = (columns, &self.labels, self.reads_fields, &self.field_names);
+        let columns = (columns, self.weight_of_ratings());
         format!("{:?}", (format, schema, header, hash, skip, base, columns))
     }
 

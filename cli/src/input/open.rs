@@ -24,14 +24,17 @@ impl Lines<'_> {
         }
         let reader = TextReader::new(format).on_error(self.reading.on_error());
         let reader = reader.parallel(self.reading.parallel());
-        // A table's format has its own.
-        let is_table = self.reading.format_of(self.files.first()) == Format::Csv;
-        let names = if is_table { Vec::new() } else { self.reading.words_of_labels(self.known) };
-        let reader = reader.label_names(names);
+        let reader = reader.label_names(self.label_names());
         self.memory(|| match self.text {
             Some(text) => reader.read_bytes(&self.files.to_string(), text),
             None => reader.read_paths(self.files.paths()),
         })
+    }
+
+    /// The words that are labels at the beginning of lines. A table's format has its own.
+    fn label_names(&self) -> Vec<String> {
+        let is_table = self.reading.format_of(self.files.first()) == Format::Csv;
+        if is_table { Vec::new() } else { self.reading.words_of_labels(self.known) }
     }
 
     pub(super) fn memory(
@@ -67,7 +70,8 @@ impl Lines<'_> {
             .files(self.files.paths())
             .buffer(buffer)
             .parallel(self.reading.parallel())
-            .on_error(self.reading.on_error());
+            .on_error(self.reading.on_error())
+            .label_names(self.label_names());
         let folder = self.files.first().parent().filter(|folder| !folder.as_os_str().is_empty());
         let stream = if self.reading.cache {
             stream.cache_in(folder.unwrap_or(Path::new(".")))

@@ -50,7 +50,7 @@ impl Reading {
             return Ok(());
         }
         let format = self.format_of(files.first());
-        if matches!(format, Format::Libsvm | Format::Libffm | Format::Vw) && self.stream.is_none() {
+        if matches!(format, Format::Libsvm | Format::Libffm | Format::Vw) {
             self.label_names = label_words(files.paths())?.unwrap_or_default();
         } else if let Some(schema) = self.schema.as_deref().filter(|_| format == Format::Csv) {
             let format = self.csv()?.with_schema(schema)?;
@@ -128,6 +128,13 @@ fn in_buckets(schema: &str) -> String {
         _ => column.to_owned(),
     };
     schema.split(',').map(column).collect::<Vec<_>>().join(",")
+}
+
+/// The position of the column of ratings, counted from zero, that has this number: one behind user,
+/// item and rating.
+pub(super) fn weight_of_ratings(number: &str) -> Option<usize> {
+    let number: usize = number.parse().ok()?;
+    number.checked_sub(1).filter(|position| *position > 2)
 }
 
 /// Whether a schema has a column of weights.

@@ -8,6 +8,7 @@ graph! {
     operator field_interaction(x, field, v) {
         rule csr csr row_sparse -> dense = interaction;
         shape [n, d] [n, d] [d, f, k] -> [n, 1];
+        reads v by columns(x);
         gradient v = field_interaction_gradient(x, field, v, grad);
     }
 
@@ -15,6 +16,8 @@ graph! {
     operator field_interaction_gradient(x, field, v, grad) {
         rule csr csr row_sparse dense -> row_sparse = gradient;
         shape [n, d] [n, d] [d, f, k] [n, 1] -> [d, f, k];
+        reads v by columns(x);
+        stores by columns(x);
     }
 
     /// A field-aware factorization machine; the output is the probability of the positive class.
@@ -30,6 +33,23 @@ graph! {
         let score = dot(x, w) + field_interaction(x, field, v) + b;
 
         loss logistic(score, y);
+        output probability = sigmoid(score);
+    }
+
+    /// [`FieldAwareMachine`] with a weight for each sample.
+    pub model WeightedFieldAwareMachine {
+        input x: csr[n, d];
+        input field: csr[n, d];
+        label y: dense[n, 1];
+        label weight: dense[n];
+
+        param w: row_sparse[d, 1] = Zeros;
+        param v: row_sparse[d, fields, k] = Normal { mean: 0.0, std: 0.05 };
+        param b: dense[1] = Zeros;
+
+        let score = dot(x, w) + field_interaction(x, field, v) + b;
+
+        loss logistic(score, y, weight = weight);
         output probability = sigmoid(score);
     }
 }

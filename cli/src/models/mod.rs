@@ -73,7 +73,7 @@ pub(crate) struct Sizes<'a> {
     pub(crate) embedding: usize,
     /// The sizes of layers.
     pub(crate) hidden: &'a [usize],
-    /// The number of fields, if it is not that of the data.
+    /// The number of fields, if it is known.
     pub(crate) fields: Option<usize>,
 }
 
@@ -216,8 +216,16 @@ models! {
         WeightedPoisson = poisson::WeightedPoissonRegression of Poisson;
         WeightedMachine =
             factorization_machine::WeightedFactorizationMachine of FactorizationMachine;
+        WeightedFactorization =
+            matrix_factorization::WeightedMatrixFactorization of MatrixFactorization;
+        WeightedWideDeep = wide_deep::WeightedWideDeep of WideDeep;
         WideDeepTwoLayers = wide_deep::WideDeepTwoLayers of WideDeep;
+        WeightedWideDeepTwoLayers = wide_deep::WeightedWideDeepTwoLayers of WideDeep;
         WideDeepThreeLayers = wide_deep::WideDeepThreeLayers of WideDeep;
+        WeightedWideDeepThreeLayers = wide_deep::WeightedWideDeepThreeLayers of WideDeep;
+        WeightedMultiTask = multi_task::WeightedMultiTask of MultiTask;
+        WeightedFieldAwareMachine =
+            field_aware_machine::WeightedFieldAwareMachine of FieldAwareMachine;
     }
 }
 
@@ -276,14 +284,26 @@ impl ModelKind {
         self.with(Weights)
     }
 
-    /// The variant with weights of samples, if there is one.
+    /// The variant with weights of samples, and as many layers, if there is one.
     pub(crate) fn weighted(self) -> Option<Self> {
-        let is_it = |kind: &Self| kind.base() == self && kind.is_weighted();
+        self.variant(true, self.n_layers())
+    }
+
+    /// The variant with so many layers, and weights if this has them, if there is one.
+    pub(crate) fn with_layers(self, n_layers: usize) -> Option<Self> {
+        self.variant(self.is_weighted(), n_layers)
+    }
+
+    fn variant(self, is_weighted: bool, n_layers: usize) -> Option<Self> {
+        let is_it = |kind: &Self| {
+            kind.base() == self.base()
+                && kind.is_weighted() == is_weighted
+                && kind.n_layers() == n_layers
+        };
         ModelKind::ALL.iter().copied().find(is_it)
     }
 
-    /// The variant with so many layers, if there is one.
-    pub(crate) fn with_layers(self, n_layers: usize) -> Option<Self> {
+    fn n_layers(self) -> usize {
         struct Layers;
         impl ModelVisitor for Layers {
             type Output = usize;
@@ -296,8 +316,7 @@ impl ModelKind {
                 LAYERS.iter().filter(has).count()
             }
         }
-        let is_it = |kind: &Self| kind.base() == self && kind.with(Layers) == n_layers;
-        ModelKind::ALL.iter().copied().find(is_it)
+        self.with(Layers)
     }
 
     /// How many labels it reads, weights apart.
@@ -324,8 +343,7 @@ impl ModelKind {
             }
             Extents::FeaturesAndFactors => dims! { d: d, k: k },
             Extents::FeaturesFieldsAndFactors => {
-                let fields = sizes.fields.or_else(|| fields::number_of(data));
-                let fields = fields.ok_or(
+                let fields = sizes.fields.ok_or(
                     "the number of fields of a stream is not known before it is read: say it, --fields N",
                 )?;
                 dims! { d: d, fields: fields, k: k }

@@ -30,6 +30,7 @@ const NEGATIVE: &str = "negative";
 const LABEL_NAMES: &str = "label_names";
 const LABEL_COLUMN: &str = "label_column";
 const WEIGHT_COLUMN: &str = "weight_column";
+const FIELD_NAMES: &str = "field_names";
 
 /// What ids a model's rows stand for, in a few words: how many, and a hash of all in their order.
 fn note_of_ids((users, items): &(IdMap, IdMap)) -> Result<String, DataError> {
@@ -68,10 +69,15 @@ pub(crate) fn classes(notes: &[(String, String)]) -> Result<Option<Vec<f64>>, St
 
 /// The words that are labels, as noted; none where labels are numbers.
 pub(crate) fn label_names(notes: &[(String, String)]) -> Result<Vec<String>, String> {
-    let Some((_, note)) = notes.iter().find(|(name, _)| name == LABEL_NAMES) else {
+    names(LABEL_NAMES, notes)
+}
+
+/// The names that one note has; none where there is no such note.
+fn names(noted: &str, notes: &[(String, String)]) -> Result<Vec<String>, String> {
+    let Some((_, note)) = notes.iter().find(|(name, _)| name == noted) else {
         return Ok(Vec::new());
     };
-    serde_json::from_str(note).map_err(|_| unreadable(LABEL_NAMES, note))
+    serde_json::from_str(note).map_err(|_| unreadable(noted, note))
 }
 
 /// The note of the labels of two classes that are read as they are.
@@ -172,9 +178,11 @@ impl Reading {
         if !self.scales.is_empty() {
             notes.push((SCALES, note_of_scales(&self.scales)));
         }
-        if !self.label_names.is_empty() {
-            // Text is nothing that JSON cannot write.
-            notes.push((LABEL_NAMES, serde_json::to_string(&self.label_names).unwrap_or_default()));
+        for (name, names) in [(LABEL_NAMES, &self.label_names), (FIELD_NAMES, &self.field_names)] {
+            if !names.is_empty() {
+                // Text is nothing that JSON cannot write.
+                notes.push((name, serde_json::to_string(names).unwrap_or_default()));
+            }
         }
         if let Some(classes) = &known.classes {
             let labels: Vec<String> = classes.labels().iter().map(f64::to_string).collect();
@@ -213,6 +221,7 @@ impl Reading {
                 CROSS => adopt_all(&mut self.cross, name, note)?,
                 QUADRATIC => adopt_all(&mut self.quadratic, name, note)?,
                 LABEL_NAMES => self.label_names = label_names(notes)?,
+                FIELD_NAMES => self.field_names = names(FIELD_NAMES, notes)?,
                 NA => adopt_all(&mut self.na, name, note)?,
                 HEADER => self.noted_header = note == "true",
                 SCALES if self.no_scaling || self.scaling.is_some() => {

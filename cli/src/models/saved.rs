@@ -43,7 +43,7 @@ impl SavedModel {
         };
         // Of files of before they are in two files beside the model's.
         let ids = |ending| IdMap::read(beside(path, ending));
-        let ids = match (kind, own("user"), own("item")) {
+        let ids = match (kind.base(), own("user"), own("item")) {
             (ModelKind::MatrixFactorization, Some(users), Some(items)) => Some((users, items)),
             (ModelKind::MatrixFactorization, ..) => Some((ids("users")?, ids("items")?)),
             _ => None,

@@ -120,8 +120,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 0)]
     pub(crate) warm_up: u64,
     /// How rows that a batch does not touch are updated. Decay that running means see (adam with
-    /// --weight-decay) has no exact form, lamb takes dense alone. Of field-aware-machine it is
-    /// touched if not said, as libffm does: exact and dense cost its whole table at every step.
+    /// --weight-decay) has no exact form, lamb takes dense alone. libFFM does as touched.
     #[arg(long, value_enum, default_value = "exact")]
     pub(crate) lazy_update: Lazy,
     /// Models of two classes: the label of the positive class; any other is negative. If not said,
@@ -272,11 +271,6 @@ impl Arguments {
         let is_given = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
         let special = OF_SCHEDULES.iter().map(|(name, _)| *name).chain([FACTORS]);
         arguments.special = special.filter(|name| is_given(name)).collect();
-        // The interaction of fields is an operator by itself, before which an exact update would
-        // catch up with every row of its table at every step.
-        if arguments.model.reads_fields() && !is_given(LAZY_UPDATE) {
-            arguments.lazy_update = Lazy::Touched;
-        }
         arguments.l2 = matches.get_one::<Decay>(hyperparameter_flags::L2).cloned();
         let given = |name| match name {
             hyperparameter_flags::L2 => Some((name, arguments.l2.as_ref()?.of_rule())),
@@ -422,9 +416,6 @@ fn one_of(names: &[String]) -> String {
         _ => names.concat(),
     }
 }
-
-/// The argument of lazy updates.
-const LAZY_UPDATE: &str = "lazy_update";
 
 /// The flag of tables.
 const FACTORS: &str = "factors";

@@ -5,8 +5,8 @@ use super::optimizer::{self, Penalty};
 use super::run::Run;
 use super::{keep, schedule::schedule, state};
 use crate::Failure;
-use crate::models::ModelVisitor;
 use crate::models::notes::note_of_clip;
+use crate::models::{ModelVisitor, Sizes};
 use nnz::core::update_rules::{RuleVisitor, UpdateRule};
 use nnz::data::{AnyDataset, DataSource};
 use nnz::model::ParameterInfo;
@@ -54,7 +54,8 @@ impl Run<'_> {
         if let Some(saved) = self.init {
             return Ok(saved.load(make)?);
         }
-        let dims = self.arguments.model.dims(self.train, self.arguments.sizes())?;
+        let sizes = Sizes { fields: self.n_fields, ..self.arguments.sizes() };
+        let dims = self.arguments.model.dims(self.train, sizes)?;
         let mut model = make(dims, Seed(self.arguments.seed))?;
         self.arguments.loss_numbers.set(&mut model);
         Ok(model)

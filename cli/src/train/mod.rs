@@ -84,6 +84,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
             if matches!(arguments.model.task(), Task::Binary | Task::Margin | Task::Classes) {
                 report::reading(&arguments.data, || reading.find_label_names(&arguments.data))?;
             }
+            report::reading(&arguments.data, || reading.find_field_names(&arguments.data))?;
             report::reading(&arguments.data, || reading.find_hash_bits(&arguments.data))?;
             (reading, Known { n_features: arguments.features, ..Known::default() })
         }
@@ -139,9 +140,14 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         None => held_out,
     };
+    let of_init = init.as_ref().and_then(|saved| saved.metadata.dims.get("fields"));
+    let of_format = reading.n_fields(arguments.data.first())?;
+    let n_fields = of_init.or(arguments.sizes().fields).or(of_format);
+    let n_fields = match n_fields {
+        None if kind.reads_fields() => fields::number_of(&train),
+        known => known,
+    };
     if kind.reads_fields() {
-        let of_init = init.as_ref().and_then(|saved| saved.metadata.dims.get("fields"));
-        let n_fields = of_init.or(arguments.sizes().fields).or(fields::number_of(&train));
         fields::check(&train, n_fields, &arguments.data.to_string())?;
         for (data, files) in test.iter().zip(&arguments.test) {
             fields::check(data, n_fields, &files.to_string())?;
@@ -163,6 +169,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         init: init.as_ref(),
         clipping: &clipping,
         notes: &notes,
+        n_fields,
         ids: known.ids.as_ref(),
         output: &output,
         best: &best,

@@ -23,6 +23,8 @@ pub(crate) struct Run<'a> {
     pub(crate) clipping: &'a Clipping<'a>,
     /// For the model's file.
     pub(crate) notes: &'a [(&'static str, String)],
+    /// The number of fields of a model that reads them, if it is known.
+    pub(crate) n_fields: Option<usize>,
     /// What the numbers of users and items stand for.
     pub(crate) ids: Option<&'a (IdMap, IdMap)>,
     pub(crate) output: &'a Output,

@@ -65,7 +65,7 @@ impl LayerSizes {
             return Ok(kind);
         }
         let n_layers = self.hidden().len();
-        kind.base().with_layers(n_layers).ok_or_else(|| {
+        kind.with_layers(n_layers).ok_or_else(|| {
             format!("--hidden: {n_layers} layers, of which a model has one to three: say fewer")
         })
     }

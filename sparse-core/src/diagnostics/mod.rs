@@ -166,6 +166,7 @@ catalogue! {
     OperatorShape = "NNZ0603", Error, "a shape rule that is none";
     OperatorGradient = "NNZ0604", Error, "a gradient that cannot be computed";
     OperatorPath = "NNZ0605", Error, "a path that others cannot use";
+    OperatorRows = "NNZ0606", Error, "table rows that nothing names";
     Internal = "NNZ0900", Error, "compiler bug";
 }
 

@@ -5,7 +5,10 @@
 
 use super::unary::{DENSE_ONLY, ZERO_PRESERVING, gradient_family, gradient_rules};
 use super::write::{self, DEFAULTS, no_gradient};
-use super::{DeclaredKernel, Gradient, Kind, Operator, Rule, Weights};
+use super::{
+    DeclaredKernel, Gradient, IdsBelow, Kind, Operator, ResultRows, RowNames, RowUse, RowsRead,
+    Rule, Weights,
+};
 use crate::shapes::{names_of, terms};
 use crate::storage::{Storage, join};
 
@@ -23,8 +26,45 @@ pub struct Declaration {
     pub rules: Vec<String>,
     /// Operands and the formulas of their gradients.
     pub gradients: Vec<(String, String)>,
+    /// Tables of which some rows are read, and what names these; all rows of any other.
+    pub reads: Vec<(String, NamedRows)>,
+    /// What names the table rows of a row_sparse result; where there is nothing, any rows.
+    pub stores: Option<NamedRows>,
     /// What is said of a function of each element, which needs no rules.
     pub each: Option<Each>,
+}
+
+/// What names table rows, as [`RowNames`] in the table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NamedRows {
+    /// The columns that this csr operand stores.
+    Columns(String),
+    /// The ids in this operand.
+    Ids(String),
+}
+
+impl NamedRows {
+    /// The operand that holds the names.
+    pub fn operand(&self) -> &str {
+        match self {
+            NamedRows::Columns(operand) | NamedRows::Ids(operand) => operand,
+        }
+    }
+
+    /// How that operand is stored.
+    pub(super) fn pattern(&self) -> &'static str {
+        match self {
+            NamedRows::Columns(_) => "csr",
+            NamedRows::Ids(_) => "ids",
+        }
+    }
+
+    fn kept(&self) -> RowNames {
+        match self {
+            NamedRows::Columns(operand) => RowNames::Columns(keep(operand)),
+            NamedRows::Ids(operand) => RowNames::Ids(keep(operand)),
+        }
+    }
 }
 
 /// A function of each element.
@@ -45,6 +85,10 @@ pub enum DeclaredPart {
     Shape,
     /// A storage rule, by position.
     Rule(usize),
+    /// The table whose rows are read, by position.
+    Reads(usize),
+    /// The rows of the result.
+    Stores,
 }
 
 /// The words of storage rules.
@@ -59,7 +103,12 @@ impl Declaration {
         });
         let shape = self.shape.as_deref().and_then(|shape| self.check_shape(shape).err());
         let shape = shape.map(|(message, help)| (DeclaredPart::Shape, message, help));
-        rules.chain(shape).collect()
+        let mut faults: Vec<_> = rules.chain(shape).collect();
+        // What names rows is compared with rules and shapes that are well formed.
+        if faults.is_empty() {
+            faults = super::declared_rows::faults(self);
+        }
+        faults
     }
 
     fn check_rule(&self, rule: &str) -> Result<(), (String, String)> {
@@ -160,6 +209,9 @@ impl Declaration {
                 gradient: keep_all(gradient),
                 kind: Kind::Declared(index, DeclaredKernel::OfRule),
                 weights: Weights::Tables,
+                reads_rows: keep_all(self.reads.iter().map(rows_read).collect()),
+                result_rows: keep_all(self.stores.iter().map(rows_stored).collect()),
+                ids_below: self.reads.iter().find_map(ids_below),
                 ..DEFAULTS
             };
             return vec![Box::leak(Box::new(spec))];
@@ -220,6 +272,22 @@ impl Declaration {
         let operands = 0..self.operands.len();
         let operands = operands.map(|operand| if is_number(operand) { "any" } else { "same" });
         format!("{} -> same", operands.collect::<Vec<_>>().join(" "))
+    }
+}
+
+fn rows_read((table, by): &(String, NamedRows)) -> RowsRead {
+    RowsRead { table: keep(table), by: Some(by.kept()), when: None, what: RowUse::Otherwise }
+}
+
+fn rows_stored(by: &NamedRows) -> ResultRows {
+    ResultRows::Named(by.kept())
+}
+
+/// Ids that name rows of a table are below the number of its rows.
+fn ids_below((table, by): &(String, NamedRows)) -> Option<IdsBelow> {
+    match by {
+        NamedRows::Ids(ids) => Some(IdsBelow { ids: keep(ids), of: keep(table), axis: 0 }),
+        NamedRows::Columns(_) => None,
     }
 }
 

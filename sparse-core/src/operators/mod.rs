@@ -17,6 +17,7 @@ mod values;
 mod write;
 
 pub mod declared;
+mod declared_rows;
 mod dot;
 mod elementwise;
 mod layers;

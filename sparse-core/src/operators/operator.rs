@@ -90,11 +90,11 @@ pub struct Operator {
     pub converts_to: Option<Storage>,
     /// The trait of `std::ops` that stands for it in Rust, and the method of that.
     pub std_trait: Option<(&'static str, &'static str)>,
-    /// How a kernel of its own reads the table rows of operands that may be row_sparse. Other kinds
-    /// read all rows.
+    /// How a kernel of its own, or a function of the user's, reads the table rows of operands that
+    /// may be row_sparse. Other kinds read all rows.
     pub reads_rows: &'static [RowsRead],
-    /// Which table rows a row_sparse result of a kernel of its own stores. Other kinds act within
-    /// rows.
+    /// Which table rows a row_sparse result of a kernel of its own, or of a function of the user's,
+    /// stores. Other kinds act within rows.
     pub result_rows: &'static [ResultRows],
     /// True for an operator that the language does not offer: the gradient of another operator.
     pub internal: bool,
@@ -213,6 +213,8 @@ pub enum ResultRows {
     Read,
     /// Those that the operand `like` stores.
     Like,
+    /// Some of those that are named, computed in a way of their own.
+    Named(RowNames),
     /// Those that one of these operands stores, at other places.
     Moved(&'static [&'static str]),
     /// Those that are named: something is added to each of them.

@@ -17,8 +17,7 @@ impl Operator {
     /// Which rows a row_sparse result stores, given its attributes and the ranks of its operands.
     pub fn rows_of_result(&'static self, attributes: &Attributes, ranks: &[usize]) -> ResultRows {
         match self.kind {
-            Kind::Kernel => {}
-            Kind::Declared(_, DeclaredKernel::OfRule) => return ResultRows::All,
+            Kind::Kernel | Kind::Declared(_, DeclaredKernel::OfRule) => {}
             _ => return within_rows(self.operands),
         }
         let given = Given { operator: self, attributes, numbers: &[], ranks, names: None };

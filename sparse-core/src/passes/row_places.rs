@@ -33,6 +33,7 @@ impl Known<'_> {
         match operator.rows_of_result(&apply.attributes, &ranks(graph, apply)) {
             ResultRows::All => false,
             ResultRows::Nothing | ResultRows::Like => true,
+            ResultRows::Named(by) => operand(by.operand()).is_some_and(is_known),
             // What is added may be the copy of a dense array that leaves out rows.
             ResultRows::Added { by, .. } => {
                 let rows = |id: &ValueId| graph.storage(*id) == Storage::RowSparse;

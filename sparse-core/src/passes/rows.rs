@@ -83,10 +83,11 @@ fn rows_read_by(graph: &Graph, apply: &Apply, parameter: ValueId) -> Option<RowS
     if operands.all(|(at, id)| *id != parameter || apply.operator.lends_shape_only(at)) {
         return None;
     }
-    Some(match named_rows(graph, apply) {
-        Some((table, by)) if table == parameter && once(apply, parameter) => {
-            RowSet::Columns(BTreeSet::from([by]))
-        }
+    let ranks = ranks(graph, apply);
+    let index = apply.operands.iter().position(|id| *id == parameter)?;
+    let read = apply.operator.rows_read(index, &apply.attributes, &ranks);
+    Some(match read.by.and_then(|by| names(graph, apply, by)) {
+        Some(by) if once(apply, parameter) => RowSet::Columns(BTreeSet::from([by])),
         _ => RowSet::All,
     })
 }
@@ -228,6 +229,7 @@ fn rows_stored_by(graph: &Graph, id: ValueId, apply: &Apply, before: &[RowSet]) 
         ResultRows::Nothing => RowSet::Columns(BTreeSet::new()),
         ResultRows::Read => named_rows(graph, apply).map_or(RowSet::All, |(_, by)| of(by)),
         ResultRows::Added { .. } => rows_added(graph, apply).map_or(RowSet::All, |(by, ..)| of(by)),
+        ResultRows::Named(by) => names(graph, apply, by).map_or(RowSet::All, of),
         ResultRows::Within { .. } => {
             let sparse = |id: &&ValueId| graph.storage(**id) == Storage::RowSparse;
             let operands = within_rows(graph, id, apply);

@@ -8,8 +8,7 @@ use crate::ast::Function;
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use sparse_core::ir::{Apply, Kind, ValueId};
-use sparse_core::operators::DeclaredKernel;
-use sparse_core::operators::{self, Pattern, Signature};
+use sparse_core::operators::{self, DeclaredKernel, Pattern, ResultRows, RowNames, Signature};
 use sparse_core::shapes::Dim;
 use sparse_core::storage::Storage;
 use syn::Ident;
@@ -82,6 +81,7 @@ fn of_rule(
     // A sparse result is made whole by the function; a dense one has its place before.
     let reset = (signature.result == Storage::Dense).then(|| quote!(__out.reset(__shape);));
     let path = &function.path;
+    let stored = rows_stored(emit, apply, signature.result);
     quote! {{
         let __out: &mut #result = #out;
         let __shape: [#rt::usize; #rank] = [#(#extents),*];
@@ -89,7 +89,29 @@ fn of_rule(
         let __function: fn(&mut #result, #(#types),*) = #path;
         __function(__out, #(#operands),*);
         #rt::check_result(#model, #name, &__out.view(), &__shape)?;
+        #stored
     }}
+}
+
+/// The check of the table rows that a result stores, where its operator says which.
+///
+/// ```text
+/// check_rows_stored("M", "scaled_gradient", __out.view(), InputView::Csr(__batch.x))?;
+/// ```
+fn rows_stored(emit: &Emit<'_>, apply: &Apply, result: Storage) -> Option<TokenStream> {
+    let names = apply.operator.result_rows.iter().find_map(|rows| match rows {
+        ResultRows::Named(names) => Some(names),
+        _ => None,
+    });
+    let names = names.filter(|_| result == Storage::RowSparse)?;
+    let operand = *apply.operands.get(apply.operator.operand_index(names.operand())?)?;
+    let (rt, model, name) = (&emit.rt, emit.name.to_string(), apply.operator.name);
+    let view = operands::operand(emit, operand);
+    let view = match names {
+        RowNames::Columns(_) => quote!(#rt::InputView::Csr(#view)),
+        RowNames::Ids(_) => quote!(#rt::InputView::Ids(::core::convert::Into::into(#view))),
+    };
+    Some(quote!(#rt::check_rows_stored(#model, #name, __out.view(), #view)?;))
 }
 
 /// An extent of a result: of the source, or of an operand that has it.

@@ -3,7 +3,7 @@
 use super::delimited::group;
 use super::expressions;
 use super::{Notes, attributes, parse_piece};
-use crate::ast::{Expression, Function, Import, Operator, OperatorRule};
+use crate::ast::{Expression, Function, Import, Operator, OperatorRule, RowNames};
 use crate::report::Report;
 use proc_macro2::{Delimiter, Group, Ident, Punct, Spacing, TokenStream, TokenTree};
 use quote::quote;
@@ -13,8 +13,17 @@ use syn::punctuated::Punctuated;
 use syn::{Attribute, Expr, Token, Visibility};
 
 /// The words that begin a line, for suggestions.
-pub(super) const LINES: [&str; 7] =
-    ["rule", "shape", "gradient", "each", "derivative", "at_zero", "slope_at_zero"];
+pub(super) const LINES: [&str; 9] = [
+    "rule",
+    "shape",
+    "gradient",
+    "reads",
+    "stores",
+    "each",
+    "derivative",
+    "at_zero",
+    "slope_at_zero",
+];
 
 /// An operator behind its keyword.
 pub(super) fn operator(
@@ -43,6 +52,8 @@ pub(super) fn operator(
         rules: Vec::new(),
         shape: None,
         gradients: Vec::new(),
+        reads: Vec::new(),
+        stores: None,
         each: None,
         derivative: None,
         at_zero: None,
@@ -86,15 +97,20 @@ fn line(stream: ParseStream<'_>, operator: &mut Operator, notes: &mut Notes) -> 
             let operand: Ident = stream.parse()?;
             stream.parse::<Token![=]>()?;
             let formula: Expression = expressions::next(stream, notes)?;
-            if !operator.operands.contains(&operand) {
-                let message = format!("`{}` has no operand `{operand}`", operator.name);
-                let operands: Vec<String> =
-                    operator.operands.iter().map(Ident::to_string).collect();
-                let help = format!("its operands are `{}`", operands.join("`, `"));
-                notes.error(Code::OperatorGradient, operand.span(), message, &help);
-            }
+            check_operand(Code::OperatorGradient, &operand, operator, notes);
             twice = operator.gradients.iter().any(|(known, _)| *known == operand);
             operator.gradients.push((operand, formula));
+        }
+        "reads" => {
+            let table: Ident = stream.parse()?;
+            check_operand(Code::OperatorRows, &table, operator, notes);
+            let Some(names) = row_names(stream, operator, notes)? else { return Ok(()) };
+            twice = operator.reads.iter().any(|(known, _)| *known == table);
+            operator.reads.push((table, names));
+        }
+        "stores" => {
+            let Some(names) = row_names(stream, operator, notes)? else { return Ok(()) };
+            twice = operator.stores.replace((word.span(), names)).is_some();
         }
         "each" | "derivative" => {
             stream.parse::<Token![=]>()?;
@@ -132,6 +148,47 @@ fn line(stream: ParseStream<'_>, operator: &mut Operator, notes: &mut Notes) -> 
     if stream.is_empty() { Ok(()) } else { Err(stream.error("expected `;`")) }
 }
 
+/// `by columns(x)` or `by ids(x)`; `None` after an error.
+fn row_names(
+    stream: ParseStream<'_>,
+    operator: &Operator,
+    notes: &mut Notes,
+) -> syn::Result<Option<RowNames>> {
+    let begin = stream.span();
+    let rest: TokenStream = stream.parse()?;
+    let parse = |stream: ParseStream<'_>| {
+        let (by, names): (Ident, Ident) = (stream.parse()?, stream.parse()?);
+        let content;
+        syn::parenthesized!(content in stream);
+        let operand: Ident = content.parse()?;
+        let is_whole = by == "by" && content.is_empty() && stream.is_empty();
+        Ok((is_whole, names, operand))
+    };
+    let found = syn::parse::Parser::parse2(parse, rest);
+    let is_known = |names: &Ident| names == "columns" || names == "ids";
+    let Some((_, names, operand)) =
+        found.ok().filter(|(whole, names, _)| *whole && is_known(names))
+    else {
+        let message = "expected what names table rows".to_owned();
+        let help = "write `by columns(x)`, the columns that a csr operand `x` stores, or `by \
+                    ids(x)`, the ids in an operand";
+        notes.error(Code::OperatorRows, begin, message, help);
+        return Ok(None);
+    };
+    check_operand(Code::OperatorRows, &operand, operator, notes);
+    Ok(Some(RowNames { by_ids: names == "ids", operand }))
+}
+
+fn check_operand(code: Code, operand: &Ident, operator: &Operator, notes: &mut Notes) {
+    if operator.operands.contains(operand) {
+        return;
+    }
+    let message = format!("`{}` has no operand `{operand}`", operator.name);
+    let operands: Vec<String> = operator.operands.iter().map(Ident::to_string).collect();
+    let help = format!("its operands are `{}`", operands.join("`, `"));
+    notes.error(code, operand.span(), message, &help);
+}
+
 /// What an operator must have, and what does not go together.
 fn check_whole(operator: &Operator, report: &mut Report) {
     let Operator { name, each, derivative, .. } = operator;
@@ -163,6 +220,10 @@ fn check_whole(operator: &Operator, report: &mut Report) {
         () if each.is_some() && (!operator.rules.is_empty() || operator.shape.is_some()) => (
             format!("`{name}` is a function of each element, and has rules or a shape too"),
             "leave out `each`, or `rule` and `shape`: those of a function of each element are known".to_owned(),
+        ),
+        () if each.is_some() && (!operator.reads.is_empty() || operator.stores.is_some()) => (
+            format!("`{name}` is a function of each element, and says which table rows it reads or stores"),
+            "leave out `reads` and `stores`: a function of each element keeps the rows of its operand".to_owned(),
         ),
         () if each.is_some() && operator.operands.len() > 1 => (
             format!("`{name}` is a function of each element of {} operands", operator.operands.len()),

@@ -2,12 +2,12 @@
 
 use super::library::{Declared, Library, Meaning};
 use super::words;
-use crate::ast::{AttributeText, Callee, Expression, ExpressionKind, Operator};
+use crate::ast::{AttributeText, Callee, Expression, ExpressionKind, Operator, RowNames};
 use crate::parse::{DEEPEST, too_deep};
 use crate::report::Report;
 use proc_macro2::{Ident, Span};
 use sparse_core::diagnostics::{Code, nearest};
-use sparse_core::operators::declared::{Declaration, DeclaredPart, Each};
+use sparse_core::operators::declared::{Declaration, DeclaredPart, Each, NamedRows};
 use sparse_core::operators::{self, Operator as OperatorSpec};
 
 impl Library<'_> {
@@ -50,6 +50,8 @@ pub(super) fn declare(library: &mut Library<'_>, report: &mut Report) {
             shape: operator.shape.as_ref().map(|(_, text)| text.clone()),
             rules: operator.rules.iter().map(|rule| rule.signature.clone()).collect(),
             gradients: gradients.collect(),
+            reads: operator.reads.iter().map(|(v, by)| (v.to_string(), named_rows(by))).collect(),
+            stores: operator.stores.as_ref().map(|(_, by)| named_rows(by)),
             each: operator.each.as_ref().map(|_| Each {
                 at_zero: operator.at_zero,
                 has_derivative: operator.derivative.is_some(),
@@ -63,12 +65,27 @@ pub(super) fn declare(library: &mut Library<'_>, report: &mut Report) {
                     let shape = operator.shape.as_ref();
                     (Code::OperatorShape, shape.map_or(operator.name.span(), |(span, _)| *span))
                 }
+                DeclaredPart::Reads(line) => {
+                    (Code::OperatorRows, operator.reads[line].1.operand.span())
+                }
+                DeclaredPart::Stores => {
+                    let stores = operator.stores.as_ref();
+                    (Code::OperatorRows, stores.map_or(operator.name.span(), |(span, _)| *span))
+                }
             };
             report.error(code, span, message, Some(help));
         }
         if report.n_errors() == before {
             library.declared[index].specs = declaration.specs(index);
         }
+    }
+}
+
+fn named_rows(RowNames { by_ids, operand }: &RowNames) -> NamedRows {
+    if *by_ids {
+        NamedRows::Ids(operand.to_string())
+    } else {
+        NamedRows::Columns(operand.to_string())
     }
 }
 

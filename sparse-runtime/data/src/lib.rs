@@ -27,6 +27,7 @@ mod fingerprint;
 mod frequency;
 #[cfg(feature = "gzip")]
 mod gzip;
+mod hashed_entries;
 mod hashing;
 mod in_sequence;
 mod label_statistics;

@@ -1,5 +1,6 @@
 //! LibFFM text: `label field:index:value …`, one sample a line.
 
+use super::hashed_entries::MAX_FIELDS;
 use super::number::{MAX_DIGITS, NotANumber, digits, number};
 use super::read_error::Fault;
 use super::text::{
@@ -33,8 +34,7 @@ pub struct LibFfm {
     without_labels: bool,
 }
 
-/// Fields are small numbers, which every element type holds exactly.
-const MAX_FIELD: u64 = 255;
+const MAX_FIELD: u64 = MAX_FIELDS as u64 - 1;
 
 impl LibFfm {
     /// The number of features is found. Values of an index that occurs twice in a field of a sample

@@ -289,6 +289,7 @@ fn every_operator_spec_says_which_table_rows_it_reads_and_stores() {
         for rows in operator.result_rows {
             let named: &[&str] = match rows {
                 ResultRows::Added { by, of, .. } => &[by.operand(), of],
+                ResultRows::Named(by) => &[by.operand()],
                 ResultRows::Within { of, .. } | ResultRows::Moved(of) => of,
                 ResultRows::Like => &["like"],
                 ResultRows::All | ResultRows::Nothing | ResultRows::Read => &[],

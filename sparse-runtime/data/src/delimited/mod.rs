@@ -11,6 +11,7 @@ mod scale;
 mod tests;
 mod texts;
 
+use super::hashed_entries::MAX_FIELDS;
 use super::text::{ColumnKind, ColumnLayout, RowFormat, sealed::Sealed, whole_format};
 use super::{DataError, Hashing, WEIGHT};
 #[cfg(feature = "parquet")]
@@ -34,6 +35,7 @@ use sparse_core::element::Float;
 /// | `x` | all categorical and numeric columns, side by side in one hashed space | `csr[n, 2^bits]` |
 /// | `numbers` | with [`numbers_apart`](Delimited::numbers_apart): the numeric columns, which are then not in `x` | `dense[n, k]` |
 /// | `ids` | with [`ids`](Delimited::ids): the hashed ids of the categorical columns, for embeddings | `dense<u32>[n, k]` |
+/// | `field` | with [`fields`](Delimited::fields): the number of the field of each entry of `x` | `csr[n, 2^bits]` |
 /// | the column's own | each column declared [`label`](Delimited::label) or [`weight`](Delimited::weight) | `dense[n]` |
 ///
 /// A categorical value is 1 at the column of `x` that [`Hashing::column`] gives for its text; the
@@ -66,6 +68,7 @@ pub struct Delimited {
     numbers_apart: bool,
     ids: bool,
     weighs_samples: bool,
+    has_fields: bool,
     scales: Vec<NumberScale>,
     /// The names of the columns of each cross.
     crosses: Vec<Vec<String>>,
@@ -143,6 +146,7 @@ impl Delimited {
             numbers_apart: false,
             ids: false,
             weighs_samples: false,
+            has_fields: false,
             scales: Vec::new(),
             crosses: Vec::new(),
             missing: Vec::new(),
@@ -347,6 +351,53 @@ impl Delimited {
         Ok(self)
     }
 
+    /// Adds the input `field`, a csr of the pattern of `x` with the number of the field of each
+    /// entry, for field-aware models. The columns that are in `x` are the fields 0, 1, … in the
+    /// order of the schema, and crosses are fields behind them; entries that meet in a column of
+    /// `x` have the field of the first. Call it on the complete schema.
+    ///
+    /// ```
+    /// use nnz::data::{Delimited, Hashing, TextReader};
+    ///
+    /// let schema = "y:label,site:categorical,age:numeric,tags:list";
+    /// let format = Delimited::csv(Hashing::new(16)?).with_schema(schema)?.fields()?;
+    /// assert_eq!(format.n_fields(), 3);
+    /// let data = TextReader::new(format).read_bytes("inline", b"1,shop,30,a|b\n")?;
+    /// let Some(nnz::data::ColumnValues::Csr(field)) = data.column("field").map(|c| c.values())
+    /// else {
+    ///     panic!("no fields");
+    /// };
+    /// let mut fields = field.values().to_vec();
+    /// fields.sort_by(f32::total_cmp);
+    /// assert_eq!(fields, [0.0, 1.0, 2.0, 2.0]);
+    /// # Ok::<(), nnz::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`DataError::Schema`] for more than 256 fields.
+    pub fn fields(self) -> Result<Self, DataError> {
+        match self.n_fields() {
+            n_fields if n_fields > MAX_FIELDS => Err(DataError::Schema {
+                message: format!(
+                    "the schema has {n_fields} fields, but a field-aware model has at most {MAX_FIELDS}: declare some columns `ignore`"
+                ),
+            }),
+            _ => Ok(Delimited { has_fields: true, ..self }),
+        }
+    }
+
+    /// The number of fields that the entries of `x` have: of columns that are in `x`, and of
+    /// crosses.
+    pub fn n_fields(&self) -> usize {
+        self.count_of(|kind| self.is_in_x(kind)) + self.crosses.len()
+    }
+
+    /// Whether the fields of a column become entries of `x`.
+    fn is_in_x(&self, kind: Kind) -> bool {
+        kind.is_category() || kind == Kind::List || (kind.is_number() && !self.numbers_apart)
+    }
+
     /// The file lacks the columns that are labels: enough to predict. Call it on the complete
     /// schema.
     #[must_use]
@@ -419,6 +470,9 @@ impl<T: Float> RowFormat<T> for Delimited {
                 Kind::Label => columns.push(layout(name, InputRole::Label, ColumnKind::Dense(1))),
                 Kind::Numeric(_) | Kind::Categorical | Kind::List | Kind::Ignore => {}
             }
+        }
+        if self.has_fields {
+            columns.push(layout("field", InputRole::Input, x));
         }
         columns
     }

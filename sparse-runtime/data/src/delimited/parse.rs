@@ -7,6 +7,7 @@ use super::super::{Excerpt, Hashing, Problem};
 use super::cells::{Cell, Fields, RowCells};
 use super::{Delimited, Kind, Numbers};
 use crate::feature_names::{FeatureNames, shown};
+use crate::hashed_entries::{HashedEntry, push_entries};
 use crate::hashing::{cross, xxh64};
 use sparse_core::element::Float;
 use sparse_core::storage::ElementType;
@@ -21,8 +22,12 @@ pub struct Parser {
     header: bool,
     hashing: Hashing,
     fields: Vec<Field>,
-    /// The entries of a row of `x`, by column and value, in the order of the fields.
-    entries: Vec<(u64, f64)>,
+    /// The entries of a row of `x`, in the order of the fields.
+    entries: Vec<HashedEntry>,
+    /// The position of the column of the numbers of fields, where there is one.
+    field_numbers: Option<usize>,
+    /// The number of the first cross among the fields.
+    first_cross: usize,
     /// The bucket of a number, as it is hashed.
     bucket: String,
     /// The words that stand for missing numbers.
@@ -44,6 +49,8 @@ struct Field {
     kind: Kind,
     /// The seed of its tokens.
     seed: u64,
+    /// Its number among the fields of the entries of `x`.
+    number: usize,
     /// The column of `x` where its number stands.
     column: u64,
     /// What is subtracted from its number, and by what the rest is divided.
@@ -58,7 +65,10 @@ impl Parser {
         let numbers = format.numbers_apart.then_some(1);
         let ids = format.ids.then(|| 1 + usize::from(format.numbers_apart));
         let mut next = 1 + usize::from(format.numbers_apart) + usize::from(format.ids);
+        let mut first_cross = 0;
         let field = |(name, kind): &(String, Kind)| {
+            let number = first_cross;
+            first_cross += usize::from(format.is_in_x(*kind));
             let target = match kind {
                 Kind::Label | Kind::Weight => {
                     next += 1;
@@ -73,15 +83,19 @@ impl Parser {
             let scale = format.scales.iter().find(|scale| scale.column == *name);
             let scale = scale.filter(|_| *kind == Kind::Numeric(Numbers::Value));
             let scale = scale.map(|scale| (scale.mean, scale.deviation));
-            Field { name: name.clone(), kind: *kind, seed, column, scale, target }
+            Field { name: name.clone(), kind: *kind, seed, number, column, scale, target }
         };
+        let fields = format.columns.iter().map(field).collect();
         Parser {
             separator: format.separator,
             quotes: format.quotes,
             header: format.header,
             hashing: format.hashing,
-            fields: format.columns.iter().map(field).collect(),
+            fields,
             entries: Vec::new(),
+            // It is behind all others.
+            field_numbers: format.has_fields.then_some(next),
+            first_cross,
             bucket: String::new(),
             missing: format.missing.clone(),
             label_names: (format.label_names.iter().enumerate())
@@ -110,6 +124,8 @@ impl Parser {
             hashes,
             label_names,
             missing,
+            field_numbers,
+            first_cross,
             ..
         } = self;
         entries.clear();
@@ -132,7 +148,8 @@ impl Parser {
                     let text = cell.text();
                     let parts = text.split(|byte| *byte == b'|').map(<[u8]>::trim_ascii);
                     for part in parts.filter(|part| !part.is_empty()) {
-                        entries.push((hashing.low(xxh64(part, field.seed)), 1.0));
+                        let column = hashing.low(xxh64(part, field.seed));
+                        entries.push(HashedEntry::new(column, field.number, 1.0));
                     }
                     if !crosses.is_empty() {
                         crossed.push((0, 0.0));
@@ -146,7 +163,7 @@ impl Parser {
                     if !crosses.is_empty() {
                         crossed.push((hash, 1.0));
                     }
-                    entries.push((column, 1.0));
+                    entries.push(HashedEntry::new(column, field.number, 1.0));
                     if let Some(target) = field.target {
                         rows.ids(target).push(column as u32);
                     }
@@ -159,7 +176,7 @@ impl Parser {
                     if !crosses.is_empty() {
                         crossed.push((hash, 1.0));
                     }
-                    entries.push((column, 1.0));
+                    entries.push(HashedEntry::new(column, field.number, 1.0));
                     if let Some(target) = field.target {
                         rows.ids(target).push(column as u32);
                     }
@@ -180,7 +197,9 @@ impl Parser {
                     }
                     match field.target {
                         Some(target) => rows.dense(target).push(narrow),
-                        None if value != 0.0 => entries.push((field.column, value)),
+                        None if value != 0.0 => {
+                            entries.push(HashedEntry::new(field.column, field.number, value));
+                        }
                         None => {}
                     }
                 }
@@ -218,28 +237,16 @@ impl Parser {
         if !cells.is_done() {
             return Err(cells.count_fault(n_fields));
         }
-        for parts in crosses.iter() {
+        for (parts, number) in crosses.iter().zip(*first_cross..) {
             let value: f64 = parts.iter().map(|part| crossed[*part].1).product();
             if value != 0.0 {
                 hashes.clear();
                 hashes.extend(parts.iter().map(|part| crossed[*part].0));
-                entries.push((hashing.low(cross(hashes, hashing.seed_alone())), value));
+                let column = hashing.low(cross(hashes, hashing.seed_alone()));
+                entries.push(HashedEntry::new(column, number, value));
             }
         }
-        // Stable: values of one column are added in the order of the fields.
-        entries.sort_by_key(|&(column, _)| column);
-        let x = rows.csr(0);
-        let mut entries = entries.iter().copied().peekable();
-        while let Some((column, mut value)) = entries.next() {
-            while let Some((_, more)) = entries.next_if(|&(next, _)| next == column) {
-                value += more;
-            }
-            let sum = T::of(value);
-            if !sum.is_finite() {
-                return Err(Fault { offset: 0, problem: Problem::SumNotFinite { index: column } });
-            }
-            x.push(column, sum);
-        }
+        push_entries(entries, 0, *field_numbers, rows)?;
         rows.finish_row();
         Ok(())
     }

@@ -339,3 +339,44 @@ fn quoted_fields_may_have_line_ends() {
     let error = refused(format, &bad);
     assert!(error.starts_with("file:10:5: expected a number in the column `n`"), "{error}");
 }
+
+/// The entries of `field` for each sample.
+fn fields_of(data: &Dataset) -> Vec<Vec<(usize, f32)>> {
+    match data.column("field").unwrap().values() {
+        ColumnValues::Csr(field) => {
+            assert_eq!(field.indptr(), data.features().unwrap().indptr());
+            field.view().iter_rows().map(Iterator::collect).collect()
+        }
+        _ => panic!("fields are numbers of entries"),
+    }
+}
+
+#[test]
+fn columns_in_x_and_crosses_are_fields() {
+    let hashing = Hashing::new(20).unwrap();
+    let schema = "y:label,a:categorical,skipped:ignore,n:numeric,t:list,w:weight";
+    let format = Delimited::csv(hashing).with_schema(schema).unwrap();
+    let format = format.cross(&["a", "n"]).unwrap().fields().unwrap();
+    assert_eq!(format.n_fields(), 4);
+    let reader = TextReader::new(format.clone());
+    let data = reader.read_bytes("file", b"1,red,z,3,p|q,1\n0,,z,,,2\n").unwrap();
+    let column = |name: &str, text: &str| hashing.column(name, text.as_bytes()) as usize;
+    let cross = hashing.cross_column(&[("a", b"red"), ("n", b"")]) as usize;
+    let mut first = vec![
+        (column("a", "red"), 0.0),
+        (column("n", ""), 1.0),
+        (column("t", "p"), 2.0),
+        (column("t", "q"), 2.0),
+        (cross, 3.0),
+    ];
+    first.sort_by_key(|entry| entry.0);
+    assert_eq!(fields_of(&data), [first, vec![(column("a", ""), 0.0)]]);
+    // Without labels the numbers are the same.
+    let without = TextReader::new(format.without_labels());
+    let scored = without.read_bytes("file", b"red,z,3,p|q,1\n,z,,,2\n").unwrap();
+    assert_eq!(fields_of(&scored), fields_of(&data));
+
+    let many = vec!["categorical"; 257].join(",");
+    let error = Delimited::csv(hashing).with_schema(&many).unwrap().fields().unwrap_err();
+    assert!(error.to_string().contains("257 fields, but a field-aware model has at most 256"));
+}

@@ -6,7 +6,9 @@ use super::super::classes::Classes;
 use super::super::delimited::LINE_END;
 use super::super::libsvm::lines_before;
 use super::super::read_error::Fault;
-use super::super::text::{Chunk, ChunkColumn, RowParser, count_lines, parse_part, place_in};
+use super::super::text::{
+    Chunk, ChunkColumn, RowParser, count_lines, parse_part, place_in, with_positions,
+};
 use super::super::{Excerpt, Place, Problem, ReadError};
 use super::binary_labels::written;
 use super::blocks::{BlockFault, Unit, read_lines};
@@ -283,6 +285,9 @@ fn parse_block<T: Float>(
     let mark = super::super::text::BYTE_ORDER_MARK;
     let marked = block.text.strip_prefix(mark).filter(|_| block.start == 0);
     let text = marked.unwrap_or(&block.text);
+    let names = &source.options.label_names;
+    let named = (!names.is_empty()).then(|| with_positions(text, names));
+    let text = named.as_deref().unwrap_or(text);
     let place = |offset| -> Result<Place, ReadError> {
         let lines = match block.lines {
             Some(lines) => lines,

@@ -144,6 +144,15 @@ impl<T: Float, F> Stream<F, T> {
         self
     }
 
+    /// The labels at the beginning of lines are these words, in byte order: each is read as its
+    /// position among them, from zero. Any other is an error. For LibSVM, libFFM and Vowpal Wabbit;
+    /// [`label_words`](crate::label_words) finds them.
+    #[must_use]
+    pub fn label_names(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.options.label_names = names.into_iter().collect();
+        self
+    }
+
     /// Keeps the samples that the first epoch parses in a file in this folder. Later epochs read it
     /// in place of the text: decompressing, parsing and hashing are done once. Samples and their
     /// order are the same.

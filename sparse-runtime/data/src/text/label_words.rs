@@ -130,6 +130,14 @@ impl<R: Read> Read for LabelWords<R> {
     }
 }
 
+/// Whole lines with the positions of their labels in place of these.
+pub(crate) fn with_positions(text: &[u8], words: &Arc<[String]>) -> Vec<u8> {
+    let mut lines = Vec::with_capacity(text.len());
+    // Reading from memory does not fail.
+    let _ = LabelWords::new(text, Arc::clone(words)).read_to_end(&mut lines);
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,6 +175,32 @@ mod tests {
         assert!(error(b"spam 1:1\nham 2:x\n").starts_with("file:2:7: "), "{}", error(b"ham 2:x"));
         let unknown = error(b"ham 1:1\neggs 1:1\n");
         assert!(unknown.starts_with("file:2:1: expected a label, found `eggs`"), "{unknown}");
+    }
+
+    #[test]
+    fn words_are_labels_of_a_stream_and_faults_are_at_their_places() {
+        use crate::stream::Stream;
+        use crate::{BatchOptions, Batches, DataSource};
+        let path = std::env::temp_dir().join(format!("nnz-stream-words-{}", std::process::id()));
+        let open = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            let format = libsvm::Reader::new().n_features(2).index_base(libsvm::IndexBase::One);
+            Stream::new(format).label_names(words()).file(&path).buffer(1 << 20).open().unwrap()
+        };
+        let epoch = |text: &str| -> crate::Result<Option<Vec<f64>>> {
+            let data = open(text);
+            let mut batches = data.batches(&[], &BatchOptions::default()).unwrap();
+            batches.start_epoch(0)?;
+            while batches.next_batch()?.is_some() {}
+            Ok(data.label_statistics().unwrap()[0].distinct().map(<[f64]>::to_vec))
+        };
+        let found = epoch("spam 1:1\nham 2:1\nspam 2:0.5\n").unwrap();
+        assert_eq!(found, Some(vec![0.0, 2.0]));
+        let error = epoch("spam 1:1\nham 2:x\n").unwrap_err().to_string();
+        assert!(error.contains(":2:7: "), "{error}");
+        let error = epoch("spam 1:1\neggs 2:1\n").unwrap_err().to_string();
+        assert!(error.contains(":2:1: expected a label, found `eggs`"), "{error}");
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

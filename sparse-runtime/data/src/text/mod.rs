@@ -20,8 +20,8 @@ mod tests;
 
 pub use chunk::{Chunk, ChunkColumn, ColumnKind, ColumnLayout, CsrChunk};
 pub use id_map::IdMap;
-pub(crate) use label_words::LabelWords;
 pub use label_words::label_words;
+pub(crate) use label_words::{LabelWords, with_positions};
 pub(crate) use lines::{
     Lines, check_text, count_joined_lines, count_lines, ends_here, or_carriage_return, place_in,
     place_in_joined, skip_blanks,

@@ -4,13 +4,15 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-use super::feature_names::{FeatureNames, each_line};
+use super::feature_names::{FeatureNames, each_line, shown};
+use super::hashed_entries::MAX_FIELDS;
 use super::text::{ColumnKind, ColumnLayout, RowFormat, sealed::Sealed, whole_format};
 use super::weights::WEIGHT;
-use super::{Hashing, ReadError};
+use super::{DataError, Hashing, ReadError};
 use nnz_step::model::InputRole;
 use parse::Parser;
 use sparse_core::element::Float;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The text of [Vowpal Wabbit](https://github.com/VowpalWabbit/vowpal_wabbit/wiki/Input-format): a
@@ -47,6 +49,8 @@ pub struct VowpalWabbit {
     crosses: Vec<(Namespaces, Namespaces)>,
     without_labels: bool,
     without_importance: bool,
+    /// The names of the namespaces that are fields.
+    fields: Option<Vec<String>>,
 }
 
 /// The namespaces on one side of a cross.
@@ -75,6 +79,7 @@ impl VowpalWabbit {
             crosses: Vec::new(),
             without_labels: false,
             without_importance: false,
+            fields: None,
         }
     }
 
@@ -94,6 +99,73 @@ impl VowpalWabbit {
     pub fn cross_initials(mut self, first: u8, second: u8) -> Self {
         self.crosses.push((Namespaces::BeginWith(first), Namespaces::BeginWith(second)));
         self
+    }
+
+    /// Adds the input `field`, a csr of the pattern of `x` with the number of the field of each
+    /// entry, for field-aware models: these namespaces are the fields 0, 1, …, crosses are fields
+    /// behind them, and a namespace without a number is an error. Features that meet in a column
+    /// of `x` have the field of the first. [`namespaces`](Self::namespaces) finds those of files.
+    ///
+    /// # Errors
+    ///
+    /// [`DataError::Schema`] for more than 256 fields.
+    pub fn fields<N: Into<String>>(
+        mut self,
+        namespaces: impl IntoIterator<Item = N>,
+    ) -> Result<Self, DataError> {
+        self.fields = Some(namespaces.into_iter().map(Into::into).collect());
+        match self.n_fields() {
+            n_fields if n_fields > MAX_FIELDS => Err(DataError::Schema {
+                message: format!(
+                    "the text has {n_fields} fields, its namespaces and crosses, but a field-aware model has at most {MAX_FIELDS}"
+                ),
+            }),
+            _ => Ok(self),
+        }
+    }
+
+    /// The number of [fields](Self::fields): of namespaces that are declared as such, and of
+    /// crosses.
+    pub fn n_fields(&self) -> usize {
+        self.fields.as_ref().map_or(0, Vec::len) + self.crosses.len()
+    }
+
+    /// The names of the namespaces that occur in files, in byte order, by a pass over them; the
+    /// empty one of `| ` too. Lines that cannot be read name nothing.
+    ///
+    /// ```
+    /// use nnz::data::{Hashing, VowpalWabbit};
+    ///
+    /// let path = std::env::temp_dir().join("namespaces.vw");
+    /// std::fs::write(&path, "1 |user anna |page news\n-1 |page sport\n")?;
+    /// let format = VowpalWabbit::new(Hashing::new(18)?);
+    /// let namespaces = format.namespaces([&path])?;
+    /// assert_eq!(namespaces, ["page", "user"]);
+    /// assert_eq!(format.fields(namespaces)?.n_fields(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Io`], and those of compressed files.
+    pub fn namespaces<P: AsRef<Path>>(
+        &self,
+        paths: impl IntoIterator<Item = P>,
+    ) -> Result<Vec<String>, ReadError> {
+        let mut found = BTreeSet::new();
+        let mut parser = RowFormat::<f64>::parser(self, &[]);
+        for path in paths {
+            let take = |line: &[u8]| {
+                for name in parser.names_of_namespaces(line) {
+                    if !found.contains(name) {
+                        found.insert(name.to_vec());
+                    }
+                }
+                true
+            };
+            each_line(path.as_ref(), None, |_| Ok(0), take)?;
+        }
+        Ok(found.iter().map(|name| shown(name)).collect())
     }
 
     /// Refuses samples whose importance is not 1, for models that weigh all alike; there is no
@@ -155,10 +227,13 @@ impl<T: Float> RowFormat<T> for VowpalWabbit {
                 columns.push(column(WEIGHT, InputRole::Label, ColumnKind::Dense(1)));
             }
         }
+        if self.fields.is_some() {
+            columns.push(column("field", InputRole::Input, x));
+        }
         columns
     }
 
     fn parser(&self, _: &[u8]) -> Parser {
-        Parser::new(self)
+        Parser::new(self, RowFormat::<T>::columns(self).len() - usize::from(self.fields.is_some()))
     }
 }

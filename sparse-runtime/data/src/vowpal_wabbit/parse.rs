@@ -2,12 +2,14 @@
 
 use super::VowpalWabbit;
 use crate::feature_names::{FeatureNames, shown};
+use crate::hashed_entries::{HashedEntry, push_entries};
 use crate::hashing::{cross, xxh64};
 use crate::number::{NotANumber, number};
 use crate::read_error::Fault;
 use crate::text::{Chunk, Lines, RowParser, check_text};
 use crate::{Excerpt, Problem};
 use sparse_core::element::Float;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// The positions of the columns.
@@ -22,8 +24,12 @@ pub struct Parser {
     /// The namespaces of a line: their names, and their features.
     namespaces: Vec<(Vec<u8>, Range<usize>)>,
     features: Vec<Feature>,
-    /// The entries of a sample: columns and values.
-    entries: Vec<(u64, f64)>,
+    /// The entries of a sample.
+    entries: Vec<HashedEntry>,
+    /// The position of the column of the numbers of fields, where there is one.
+    field_numbers: Option<usize>,
+    /// The numbers of namespaces as fields.
+    fields: HashMap<Vec<u8>, usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -35,12 +41,18 @@ struct Feature {
 }
 
 impl Parser {
-    pub(super) fn new(format: &VowpalWabbit) -> Self {
+    pub(super) fn new(format: &VowpalWabbit, n_columns: usize) -> Self {
+        let names = format.fields.iter().flatten();
+        let fields = names.enumerate().map(|(number, name)| (name.clone().into_bytes(), number));
+        let fields = fields.collect();
         Parser {
             format: format.clone(),
             namespaces: Vec::new(),
             features: Vec::new(),
             entries: Vec::new(),
+            // It is behind all others.
+            field_numbers: format.fields.as_ref().map(|_| n_columns),
+            fields,
         }
     }
 
@@ -108,13 +120,24 @@ impl Parser {
         Ok(at)
     }
 
-    /// Calls a function with each pair of features that is crossed: its column, and the positions
-    /// of both.
+    /// The names of the namespaces of a line, as far as it can be read.
+    pub(super) fn names_of_namespaces(&mut self, line: &[u8]) -> impl Iterator<Item = &[u8]> {
+        self.namespaces.clear();
+        self.features.clear();
+        let mut at = memchr::memchr(b'|', line).unwrap_or(line.len());
+        while at < line.len() {
+            at = self.namespace::<f64>(line, at + 1).unwrap_or(line.len());
+        }
+        self.namespaces.iter().map(|(name, _)| &name[..])
+    }
+
+    /// Calls a function with each pair of features that is crossed: its column, the number of the
+    /// cross, and the positions of both.
     #[inline]
-    fn each_pair(&self, mut take: impl FnMut(u64, [usize; 2])) {
+    fn each_pair(&self, mut take: impl FnMut(u64, usize, [usize; 2])) {
         let Parser { format, namespaces, features, .. } = self;
         let hashing = format.hashing;
-        for (first, second) in &format.crosses {
+        for (number_of_cross, (first, second)) in format.crosses.iter().enumerate() {
             for (number, (name, those)) in namespaces.iter().enumerate() {
                 for (other_number, (other_name, others)) in namespaces.iter().enumerate() {
                     let is_pair = first.has(name) && second.has(other_name);
@@ -130,7 +153,8 @@ impl Parser {
                             if is_counted {
                                 hashes.sort_unstable();
                             }
-                            take(hashing.low(cross(&hashes, hashing.seed_alone())), [one, other]);
+                            let column = hashing.low(cross(&hashes, hashing.seed_alone()));
+                            take(column, number_of_cross, [one, other]);
                         }
                     }
                 }
@@ -158,7 +182,7 @@ impl Parser {
         for (position, feature) in self.features.iter().enumerate() {
             names.add(self.format.hashing.low(feature.hash), || named(position));
         }
-        self.each_pair(|column, [one, other]| {
+        self.each_pair(|column, _, [one, other]| {
             names.add(column, || format!("{}*{}", named(one), named(other)));
         });
     }
@@ -167,23 +191,30 @@ impl Parser {
     fn push_entries<T: Float>(&mut self, rows: &mut Chunk<T>) -> Result<(), Fault> {
         let hashing = self.format.hashing;
         let mut entries = std::mem::take(&mut self.entries);
-        entries.clear();
-        let own = self.features.iter().map(|feature| (hashing.low(feature.hash), feature.value));
-        entries.extend(own);
-        self.each_pair(|column, [one, other]| {
-            entries.push((column, self.features[one].value * self.features[other].value));
-        });
-        // Stable: values of a column are added in the order of the line.
-        entries.sort_by_key(|&(column, _)| column);
-        let x = rows.csr(X);
-        for same in entries.chunk_by(|a, b| a.0 == b.0) {
-            let index = same[0].0;
-            let sum = T::of(same.iter().map(|(_, value)| value).sum());
-            if !sum.is_finite() {
-                return Err(Fault { offset: 0, problem: Problem::SumNotFinite { index } });
-            }
-            x.push(index, sum);
+        for (name, those) in &self.namespaces {
+            let field = match self.fields.get(&name[..]) {
+                Some(field) => *field,
+                None if self.field_numbers.is_none() => 0,
+                None => {
+                    let expected = "a namespace that is a field of the model";
+                    let found = Excerpt::word(name);
+                    return Err(Fault {
+                        offset: 0,
+                        problem: Problem::Expected { expected, found },
+                    });
+                }
+            };
+            entries.extend(
+                self.features[those.clone()].iter().map(|feature| {
+                    HashedEntry::new(hashing.low(feature.hash), field, feature.value)
+                }),
+            );
         }
+        self.each_pair(|column, cross, [one, other]| {
+            let value = self.features[one].value * self.features[other].value;
+            entries.push(HashedEntry::new(column, self.fields.len() + cross, value));
+        });
+        push_entries(&mut entries, X, self.field_numbers, rows)?;
         self.entries = entries;
         rows.finish_row();
         Ok(())

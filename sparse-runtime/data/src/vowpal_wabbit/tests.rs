@@ -138,3 +138,21 @@ fn columns_are_named_by_namespaces_and_features() {
     assert_eq!(names.get(single), ["user^x"]);
     assert_eq!(names.get(pair), ["user^y*page^z"]);
 }
+
+#[test]
+fn namespaces_and_crosses_are_fields() {
+    let format = VowpalWabbit::new(hashing()).cross("a", "b").fields(["a", "b", ""]).unwrap();
+    assert_eq!(format.n_fields(), 4);
+    let data = read(format.clone(), "1 |b x:2 |a y | z\n").unwrap();
+    let ColumnValues::Csr(field) = data.column("field").unwrap().values() else {
+        panic!("fields are numbers of entries")
+    };
+    let cross = hashing().cross_column(&[("a", b"y"), ("b", b"x")]) as usize;
+    let mut expected = row(&[("a", "y", 0.0), ("b", "x", 1.0), ("", "z", 2.0)]);
+    expected.push((cross, 3.0));
+    expected.sort_by_key(|entry| entry.0);
+    let found: Vec<(usize, f32)> = field.view().iter_rows().next().unwrap().collect();
+    assert_eq!(found, expected);
+    let error = read(format, "1 |c x\n").unwrap_err().to_string();
+    assert!(error.contains("a namespace that is a field of the model, found `c`"), "{error}");
+}

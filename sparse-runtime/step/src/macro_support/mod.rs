@@ -4,12 +4,13 @@
 pub mod plan;
 
 use crate::error::Result;
-use crate::model::{Model, ModelError, Parameter, Plan};
+use crate::model::{InputView, Model, ModelError, Parameter, Plan};
 use nnz_arrays::formats::{
     Array, CsrView, DenseView, Extents, IdsView, RowSparseView, Shape, position_beyond,
 };
 use sparse_core::element::{Element, Float, Id, Stored};
 use sparse_core::inspect::{BoundPlan, Sizes};
+use std::collections::HashSet;
 use std::fmt;
 
 /// Compares one extent of a batch.
@@ -178,6 +179,35 @@ pub fn check_result(
     let expected = Shape::try_new(expected)?;
     let (found, expected) = (Box::new(found), Box::new(expected));
     Err(ModelError::ResultShape { model, operator, found, expected }.into())
+}
+
+/// Checks that the row_sparse result of a declared operator's function stores rows that `names`
+/// names, as its line `stores` says: in debug builds only. O(entries of `names` + stored rows).
+///
+/// # Errors
+///
+/// [`ModelError::OtherRowStored`].
+pub fn check_rows_stored<T: Float>(
+    model: &'static str,
+    operator: &'static str,
+    result: RowSparseView<'_, T>,
+    names: InputView<'_, T>,
+) -> Result<()> {
+    if !cfg!(debug_assertions) {
+        return Ok(());
+    }
+    let mut named = HashSet::new();
+    names.visit(&mut |row| {
+        named.insert(row);
+        Ok(())
+    })?;
+    match result.iter_rows().find(|(row, _)| !named.contains(row)) {
+        None => Ok(()),
+        Some((row, _)) => {
+            let (what, row) = ("result of the operator", row as u64);
+            Err(ModelError::OtherRowStored { model, what, of: operator, row }.into())
+        }
+    }
 }
 
 /// Compares what a declared operator says of its function at 0 with what the function gives there:

@@ -176,6 +176,32 @@ pub enum ModelError {
         /// The value of the function.
         found: f64,
     },
+    /// The loss or the gradients of a batch depend on table rows that it is not said to read.
+    #[error(
+        "model `{model}` reads table rows of `{parameter}` that its batch does not name: of the operators that read it, correct the line \
+         `reads {parameter} by …`, or leave it out"
+    )]
+    OtherRowsRead {
+        /// The model.
+        model: &'static str,
+        /// The parameter.
+        parameter: &'static str,
+    },
+    /// A row_sparse result, or a gradient, stores a table row that nothing names.
+    #[error(
+        "model `{model}`: the {what} `{of}` stores the table row {row}, which its batch does not name: correct the line `stores by …` of the \
+         operator, or leave it out"
+    )]
+    OtherRowStored {
+        /// The model.
+        model: &'static str,
+        /// What stores it: the result of an operator, or the gradient of a parameter.
+        what: &'static str,
+        /// The name of that.
+        of: &'static str,
+        /// The row.
+        row: u64,
+    },
     /// The model declares no loss.
     #[error(
         "model `{model}` has no loss: add `loss squared_error(prediction, label);` to train it"

@@ -2,6 +2,7 @@
 //! training library.
 
 pub mod any_model;
+mod check_rows;
 mod declarations;
 pub(crate) mod dims;
 pub(crate) mod error;
@@ -14,6 +15,7 @@ mod steps;
 
 pub use crate::error::{Error, Result};
 pub use any_model::{AnyModel, ModelFacts};
+pub use check_rows::check_rows_read;
 pub use declarations::{Extent, InputInfo, InputRole, LabelKind, OutputInfo, ParameterInfo, Plan};
 pub use dims::{Dims, DimsError};
 pub use error::ModelError;

@@ -24,7 +24,7 @@ pub enum InputView<'a, T: Float> {
 
 impl<T: Float> InputView<'_, T> {
     /// Visits the columns or ids, once for each occurrence.
-    fn visit(self, visit: &mut dyn FnMut(usize) -> Result<()>) -> Result<()> {
+    pub(crate) fn visit(self, visit: &mut dyn FnMut(usize) -> Result<()>) -> Result<()> {
         let view = self;
         in_library!(<T> visit_ids::<T> => (
             view: InputView<'_, T>,
