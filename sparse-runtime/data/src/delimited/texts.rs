@@ -63,7 +63,7 @@ impl Delimited {
             joined = text.to_vec();
         }
         let lines = Lines::new(&joined).filter(|(_, line)| !line.is_empty());
-        Ok(lines.map(|(_, line)| text_at(&mut self.fields(line), position)).collect())
+        Ok(lines.map(|(_, line)| text_at(&mut self.cells(line), position)).collect())
     }
 
     /// The distinct texts of the column of the label, in byte order, if one of the first 10,000 is
@@ -133,8 +133,8 @@ impl Delimited {
         })
     }
 
-    /// The fields of a line.
-    fn fields<'a>(&self, line: &'a [u8]) -> Fields<'a> {
+    /// The cells of a line.
+    fn cells<'a>(&self, line: &'a [u8]) -> Fields<'a> {
         Fields::new(line, self.separator, self.quotes)
     }
 
@@ -156,7 +156,7 @@ impl Delimited {
             path,
             self.quoted_separator(),
             |text| RowParser::<f64>::header(&mut Parser::new(self), text),
-            |line| take(&mut self.fields(line)),
+            |line| take(&mut self.cells(line)),
         )
     }
 
