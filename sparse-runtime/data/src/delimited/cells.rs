@@ -10,7 +10,11 @@ use std::borrow::Cow;
 pub(crate) enum Cell<'a> {
     /// Its text; nothing where it is missing.
     Text(Cow<'a, [u8]>),
-    /// A finite number, that of its shortest text.
+    /// A finite number, that of its shortest text: of a column of numbers.
+    #[cfg_attr(
+        not(feature = "parquet"),
+        expect(dead_code, reason = "only columnar files have them")
+    )]
     Number(f64),
 }
 

@@ -8,8 +8,8 @@ use nnz_device::simd::wide;
 use sparse_core::element::Float;
 
 /// The gradients of one table for consecutive leaves, added as far as the tree over all leaves
-/// says: see [`LeafSum`](super::LeafSum). Memory: a plane for each level of the tree, kept from step
-/// to step.
+/// says: see [`LeafSum`](super::LeafSum). Memory: a plane for each level of the tree, kept from
+/// step to step.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SlotSum<A> {
     n_slots: usize,

@@ -90,7 +90,7 @@ fn steps_of_a_run_send_the_bytes_of_the_formula_in_three_exchanges() {
                     named[from].iter().filter(|row| **row % size == owner).count()
                 }
             };
-            for rank in 0..size {
+            for (rank, (sent, _)) in sent.iter().enumerate() {
                 let others = size - 1;
                 let foreign: usize = (0..size).map(|owner| between(rank, owner)).sum();
                 let asked: usize = (0..size).map(|from| between(from, rank)).sum();
@@ -105,7 +105,7 @@ fn steps_of_a_run_send_the_bytes_of_the_formula_in_three_exchanges() {
                 ];
                 // After the agreement, and the message to go on.
                 let begun = if size == 1 { 1 } else { 2 };
-                let found = &sent[rank].0[begun + 3 * step..][..3];
+                let found = &sent[begun + 3 * step..][..3];
                 assert_eq!(found, expected, "step {step} of worker {rank} of {size}");
             }
         }

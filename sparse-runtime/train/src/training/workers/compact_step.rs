@@ -9,13 +9,16 @@ use nnz_data::{Batch, Part};
 use nnz_optim::UpdateRule;
 use nnz_step::model::{Model, ParameterInfo};
 
+/// The compact model, and the keys of its parameters.
+pub(super) type CompactStep<M> = (Compact<M>, StepKeys<<M as Model>::Element>);
+
 impl<M: Model, C: Communicator> Worker<'_, M, C> {
     /// A compact model and the keys of its parameters, for models that allow it.
     pub(super) fn compact<R: UpdateRule>(
         job: &Job<R, M::Element>,
         model: &M,
         store: &KvStore<M::Element, C>,
-    ) -> Result<Option<(Compact<M>, StepKeys<M::Element>)>> {
+    ) -> Result<Option<CompactStep<M>>> {
         let Some(compact) = Compact::of(model, job.parallel)? else { return Ok(None) };
         let key = |(index, name)| {
             let info: &ParameterInfo = &M::PARAMETERS[index];

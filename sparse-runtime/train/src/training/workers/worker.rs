@@ -1,9 +1,9 @@
 //! One worker: pulls table rows, computes gradients of its leaves, pushes.
 
-use super::compact::Compact;
+use super::compact_step::CompactStep;
 use super::job::Job;
 use crate::error::Result;
-use crate::store::{Communicator, KvStore, LeafSum, StepKeys, StoreError, Waiting};
+use crate::store::{Communicator, KvStore, LeafSum, StoreError, Waiting};
 use crate::training::TrainError;
 use nnz_arrays::formats::RowIdsView;
 use nnz_arrays::parameter_memory::Table;
@@ -57,7 +57,7 @@ pub(super) struct Worker<'m, M: Model, C> {
     /// The same for the snapshot.
     snapshot: Option<M>,
     /// The model of one step, for models that allow it, and the keys of the store.
-    pub(super) compact: Option<(Compact<M>, StepKeys<M::Element>)>,
+    pub(super) compact: Option<CompactStep<M>>,
     pub(super) store: KvStore<M::Element, C>,
     sums: Vec<LeafSum<M::Element>>,
     pub(super) clip_norm: Option<f64>,
