@@ -41,6 +41,7 @@ pub mod inspect;
 pub mod ir;
 pub mod operators;
 pub mod passes;
+pub mod picture;
 pub mod readable;
 pub mod shape_rules;
 pub mod shapes;

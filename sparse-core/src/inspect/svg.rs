@@ -2,6 +2,7 @@
 
 use super::layout::{Diagram, Line, Point, layout};
 use super::{FALLBACK, FORWARD, GRADIENT, Part, PlanTable, PlanValue, Sizes, colour};
+use crate::picture::{LETTERS, begin, escaped};
 use crate::storage::Storage;
 use std::fmt::Write as _;
 
@@ -12,9 +13,8 @@ const TOP: f64 = 74.0;
 /// The width of a character of the two lines of a box.
 const CHARACTER: f64 = 6.9;
 const PADDING: f64 = 9.0;
-const STYLE: &str = "text { font-family: ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace; \
-                     font-size: 11.5px; fill: #1d2329 } .name { font-weight: bold } .soft { fill: #55606a } \
-                     path { fill: none; stroke-width: 1.2 }";
+const STYLE: &str =
+    ".name { font-weight: bold } .soft { fill: #55606a } path { fill: none; stroke-width: 1.2 }";
 
 pub(super) fn svg(plan: &PlanTable<'_>, sizes: &Sizes) -> String {
     let labels: Vec<[String; 3]> = plan
@@ -42,11 +42,9 @@ pub(super) fn svg(plan: &PlanTable<'_>, sizes: &Sizes) -> String {
     let legend = legend(plan);
     let width = placed.size.x.max(legend.width) + 2.0 * MARGIN;
     let height = placed.size.y + TOP + MARGIN;
-    let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
-         viewBox=\"0 0 {width:.0} {height:.0}\">\n<title>{}</title>\n<style>{STYLE}</style>\n",
-        escaped(plan.name)
-    );
+    let style =
+        format!("text {{ font-family: {LETTERS}; font-size: 11.5px; fill: #1d2329 }} {STYLE}");
+    let mut text = begin(plan.name, [width, height], &style);
     for (name, colour) in [("forward", FORWARD), ("gradient", GRADIENT)] {
         let _ = writeln!(
             text,
@@ -165,8 +163,4 @@ fn legend(plan: &PlanTable<'_>) -> Legend {
         x += 28.0 + word.chars().count() as f64 * CHARACTER + 18.0;
     }
     Legend { text, width: x - MARGIN }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

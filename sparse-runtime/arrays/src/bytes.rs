@@ -4,7 +4,9 @@ use sparse_core::element::Float;
 #[cfg(feature = "half")]
 use sparse_core::element::{bf16, f16};
 use sparse_core::storage::ElementType;
+use std::fmt;
 use std::io::{self, Read};
+use xxhash_rust::xxh3::Xxh3Default;
 
 /// Elements of one piece: small enough for the cache.
 pub const PIECE: usize = 4096;
@@ -137,12 +139,27 @@ pub fn visit(reader: &mut impl Read, mut look: impl FnMut(&[u8])) -> io::Result<
     }
 }
 
-/// A checksum of values: against damage, not against malice.
-///
-/// Over the bytes as little-endian words of 32 bits: `h ← rotate((h ⊕ word) · p, 29)`, which is a
-/// bijection of `h` for each word, so that any one damaged word changes the sum.
-#[derive(Clone, Copy, Debug)]
-pub struct Checksum(u64);
+/// A checksum of values: against damage, not against malice. It is XXH3 of 64 bits; files of the
+/// first format of checkpoints have [another](Self::of_words).
+#[derive(Clone, Debug)]
+pub struct Checksum(Kind);
+
+// A sum lives on the stack for the time of a pass over a file.
+#[allow(clippy::large_enum_variant)]
+#[derive(Clone)]
+enum Kind {
+    Xxh3(Xxh3Default),
+    Words(u64),
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Xxh3(sum) => write!(formatter, "Xxh3({:016x})", sum.digest()),
+            Kind::Words(sum) => write!(formatter, "Words({sum:016x})"),
+        }
+    }
+}
 
 impl Default for Checksum {
     fn default() -> Self {
@@ -153,23 +170,40 @@ impl Default for Checksum {
 impl Checksum {
     /// Of nothing.
     pub fn new() -> Self {
-        Checksum(0x6e6e_7a00_0000_0001)
+        Checksum(Kind::Xxh3(Xxh3Default::new()))
     }
 
-    /// Takes in bytes. An odd half at the end of a parameter is a word with zeros.
+    /// The checksum of the first format of checkpoints, of nothing.
+    ///
+    /// Over the bytes as little-endian words of 32 bits: `h ← rotate((h ⊕ word) · p, 29)`, which is
+    /// a bijection of `h` for each word, so that any one damaged word changes the sum.
+    pub fn of_words() -> Self {
+        Checksum(Kind::Words(0x6e6e_7a00_0000_0001))
+    }
+
+    /// Takes in bytes. In a sum of words an odd half at the end of a parameter is a word with
+    /// zeros, so that all but the last bytes must be whole words.
     pub fn add(&mut self, bytes: &[u8]) {
-        let (words, rest) = bytes.as_chunks();
-        let mut last = [0; 4];
-        last[..rest.len()].copy_from_slice(rest);
-        for word in words.iter().chain((!rest.is_empty()).then_some(&last)) {
-            let word = u64::from(u32::from_le_bytes(*word));
-            self.0 = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        match &mut self.0 {
+            Kind::Xxh3(sum) => sum.update(bytes),
+            Kind::Words(sum) => {
+                let (words, rest) = bytes.as_chunks();
+                let mut last = [0; 4];
+                last[..rest.len()].copy_from_slice(rest);
+                for word in words.iter().chain((!rest.is_empty()).then_some(&last)) {
+                    let word = u64::from(u32::from_le_bytes(*word));
+                    *sum = (*sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+                }
+            }
         }
     }
 
     /// The sum.
-    pub fn value(self) -> u64 {
-        self.0
+    pub fn value(&self) -> u64 {
+        match &self.0 {
+            Kind::Xxh3(sum) => sum.digest(),
+            Kind::Words(sum) => *sum,
+        }
     }
 
     /// Of values in memory.
@@ -181,5 +215,29 @@ impl Checksum {
         });
         debug_assert!(added.is_ok());
         sum.value()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values of the package `xxhash` of Python; the bytes arrive in pieces of every size.
+    #[test]
+    fn a_checksum_is_xxh3() {
+        let text: Vec<u8> = (0..300u32).map(|position| (position * 37 + 11) as u8).collect();
+        let known = [
+            (0, 0x2d06_8005_38d3_94c2),
+            (4, 0x3f68_89ef_166b_4ad1),
+            (100, 0x5e0b_e2de_8640_a64c),
+            (300, 0x7cd9_08f5_507d_97b3),
+        ];
+        for (len, expected) in known {
+            for piece in [1, 7, 64, 300] {
+                let mut sum = Checksum::new();
+                text[..len].chunks(piece).for_each(|bytes| sum.add(bytes));
+                assert_eq!(sum.value(), expected, "{len} bytes in pieces of {piece}");
+            }
+        }
     }
 }

@@ -8,14 +8,7 @@
 //! github.com/Cyan4973/xxHash.
 
 use super::DataError;
-
-const PRIMES: [u64; 5] = [
-    0x9e37_79b1_85eb_ca87,
-    0xc2b2_ae3d_27d4_eb4f,
-    0x1656_67b1_9e37_79f9,
-    0x85eb_ca77_c2b2_ae63,
-    0x27d4_eb2f_1656_67c5,
-];
+pub(crate) use xxhash_rust::xxh64::xxh64;
 
 /// How tokens become columns: into `2^bits` of them, by a hash with a seed.
 ///
@@ -105,59 +98,6 @@ pub(crate) fn cross(hashes: &[u64], seed: u64) -> u64 {
     xxh64(&bytes[..8 * hashes.len()], seed)
 }
 
-/// XXH64 of some bytes.
-#[inline]
-pub(crate) fn xxh64(bytes: &[u8], seed: u64) -> u64 {
-    let [p1, p2, p3, p4, p5] = PRIMES;
-    let (stripes, mut rest) = bytes.as_chunks::<32>();
-    let mut hash = if stripes.is_empty() {
-        seed.wrapping_add(p5)
-    } else {
-        let mut lanes = [
-            seed.wrapping_add(p1).wrapping_add(p2),
-            seed.wrapping_add(p2),
-            seed,
-            seed.wrapping_sub(p1),
-        ];
-        for stripe in stripes {
-            for (lane, word) in lanes.iter_mut().zip(stripe.as_chunks::<8>().0) {
-                *lane = round(*lane, u64::from_le_bytes(*word));
-            }
-        }
-        let [a, b, c, d] = lanes;
-        let sum = (a.rotate_left(1).wrapping_add(b.rotate_left(7)))
-            .wrapping_add(c.rotate_left(12))
-            .wrapping_add(d.rotate_left(18));
-        lanes
-            .into_iter()
-            .fold(sum, |hash, lane| (hash ^ round(0, lane)).wrapping_mul(p1).wrapping_add(p4))
-    };
-    hash = hash.wrapping_add(bytes.len() as u64);
-    while let Some((word, after)) = rest.split_first_chunk::<8>() {
-        hash ^= round(0, u64::from_le_bytes(*word));
-        hash = hash.rotate_left(27).wrapping_mul(p1).wrapping_add(p4);
-        rest = after;
-    }
-    if let Some((word, after)) = rest.split_first_chunk::<4>() {
-        hash ^= u64::from(u32::from_le_bytes(*word)).wrapping_mul(p1);
-        hash = hash.rotate_left(23).wrapping_mul(p2).wrapping_add(p3);
-        rest = after;
-    }
-    for &byte in rest {
-        hash ^= u64::from(byte).wrapping_mul(p5);
-        hash = hash.rotate_left(11).wrapping_mul(p1);
-    }
-    hash = (hash ^ (hash >> 33)).wrapping_mul(p2);
-    hash = (hash ^ (hash >> 29)).wrapping_mul(p3);
-    hash ^ (hash >> 32)
-}
-
-#[inline(always)]
-fn round(lane: u64, word: u64) -> u64 {
-    let [p1, p2, ..] = PRIMES;
-    lane.wrapping_add(word.wrapping_mul(p2)).rotate_left(31).wrapping_mul(p1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,6 +110,33 @@ mod tests {
         assert_eq!(xxh64(b"abc", 0), 0x44bc_2cf5_ad77_0999);
         assert_eq!(xxh64(b"Nobody inspects the spammish repetition", 0), 0xfbce_a83c_8a37_8bf1);
         assert_eq!(xxh64(b"", 2_654_435_761), 0xac75_fda2_929b_17ef);
+    }
+
+    /// Values of the package `xxhash` of Python: prefixes of one text, with seed 0 and with another
+    /// one. The lengths are those around the words of 4 and 8 bytes and the stripes of 32.
+    #[test]
+    fn hashes_of_every_kind_of_length_are_those_of_the_reference() {
+        let text: Vec<u8> = (0..300u32).map(|position| (position * 37 + 11) as u8).collect();
+        for (len, plain, seeded) in [
+            (0, 0xef46_db37_51d8_e999, 0xc434_9fc9_3c01_0000),
+            (1, 0xf592_c0c7_639c_4cb6, 0x3f7e_bbd0_a20f_83cc),
+            (3, 0x22c0_8528_601d_4f27, 0xb829_b5fb_ba7f_12fb),
+            (4, 0xfb1e_5cf2_f1ae_4d95, 0x4d32_e4c8_42c6_371e),
+            (7, 0x5613_ac51_0496_c04e, 0x5663_14bf_1bda_8aab),
+            (8, 0x57cb_2b75_21f3_e21a, 0x696e_1fe0_e0df_37f4),
+            (15, 0x90a9_714e_b00e_8d29, 0x1706_9dd5_19d9_0d9d),
+            (31, 0xe4a0_e629_e519_a4ae, 0xa348_b910_bc65_b7bd),
+            (32, 0xcc6b_8aaa_da79_0b2d, 0x41c2_eada_450d_18f0),
+            (33, 0x35ec_4985_0475_a832, 0xb6f8_c0b7_6af8_f9da),
+            (63, 0xbf9f_0ba3_cf95_b28a, 0xdcfe_3172_0304_f52b),
+            (64, 0x155c_cce4_bf32_befc, 0x4779_d2a2_6a50_85a9),
+            (100, 0x4826_e367_566e_a023, 0xe384_91a6_daeb_0e8a),
+            (256, 0x43c9_2f09_cb3e_28cf, 0xb883_a9a2_9d66_eaaf),
+            (300, 0x8923_b28a_8498_a506, 0x1ccc_1885_7ab7_b4ad),
+        ] {
+            let found = [0, 0x9e37_79b9_7f4a_7c15].map(|seed| xxh64(&text[..len], seed));
+            assert_eq!(found, [plain, seeded], "{len} bytes");
+        }
     }
 
     #[test]

@@ -152,7 +152,6 @@ pub enum TrainError {
         problem: String,
     },
     /// A run cannot be drawn.
-    #[cfg(feature = "plot")]
     #[error("the run cannot be drawn: {problem}")]
     Plot {
         /// The reason.

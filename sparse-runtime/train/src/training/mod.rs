@@ -26,7 +26,6 @@ mod measure;
 mod padding;
 mod parameter_stats;
 mod pauses;
-#[cfg(feature = "plot")]
 mod plot;
 mod precision;
 mod predictions;

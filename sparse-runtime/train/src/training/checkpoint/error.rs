@@ -40,13 +40,13 @@ pub enum CheckpointError {
         problem: String,
     },
     /// The file was written by a later version of this library.
-    #[error("{}: written in format {found}, but this version of the library reads format {supported}: update it", path.display())]
+    #[error("{}: written in format {found}, but this version of the library reads formats up to {supported}: update it", path.display())]
     Format {
         /// The file.
         path: PathBuf,
         /// The file's format.
         found: u32,
-        /// The format known here.
+        /// The latest format known here.
         supported: u32,
     },
     /// The values of a parameter, or of the optimizer's state, differ from those written.

@@ -83,21 +83,21 @@ pub(super) fn check_parameters(
 ) -> Result<(), CheckpointError> {
     for saved in &metadata.parameters {
         let n_bytes = saved.shape.size() as u64 * saved.element.bytes();
-        check_bytes(path, reader, &saved.name, saved.checksum, start + saved.offset, n_bytes)?;
+        let sum = (metadata.checksum(), saved.checksum);
+        check_bytes(path, reader, &saved.name, sum, start + saved.offset, n_bytes)?;
     }
     Ok(())
 }
 
-/// Checks the checksum of a tensor.
+/// Checks the checksum of a tensor, which is given as that of nothing and the expected value.
 pub(super) fn check_bytes(
     path: &Path,
     reader: &mut BufReader<File>,
     name: &str,
-    expected: u64,
+    (mut checksum, expected): (Checksum, u64),
     offset: u64,
     n_bytes: u64,
 ) -> Result<(), CheckpointError> {
-    let mut checksum = Checksum::new();
     reader
         .seek(SeekFrom::Start(offset))
         .and_then(|_| bytes::visit(&mut reader.take(n_bytes), |bytes| checksum.add(bytes)))

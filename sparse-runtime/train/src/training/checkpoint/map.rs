@@ -24,7 +24,8 @@ pub(crate) fn map<M: Model>(path: &Path) -> Result<(Dims, Vec<Table<M::Element>>
     })?;
     metadata.check(path, &model, LoadOptions::default())?;
     let saved = M::PARAMETERS.iter().map(|info| metadata.parameter(info.name));
-    let Some(tables) = mapped(path, reader.get_ref(), start, saved)? else {
+    let of_nothing = metadata.checksum();
+    let Some(tables) = mapped(path, reader.get_ref(), start, saved, &of_nothing)? else {
         let file = (&mut reader, &metadata, start);
         load_open(&mut model, path, file, LoadOptions::default())?;
         let parameters = model.parameters_mut().into_iter();
@@ -41,6 +42,7 @@ fn mapped<'s, T: sparse_core::element::Float>(
     file: &File,
     start: u64,
     saved: impl Iterator<Item = Option<&'s SavedParameter>>,
+    of_nothing: &Checksum,
 ) -> Result<Option<Vec<Table<T>>>, CheckpointError> {
     // SAFETY: whoever opens a predictor sees to it that nobody writes to the file, as its
     // documentation says; a file that is replaced stays what it was.
@@ -54,7 +56,7 @@ fn mapped<'s, T: sparse_core::element::Float>(
         let Some(values) = Aligned::<T>::of_file(&file, first, shape.size()) else {
             return Ok(None);
         };
-        let mut checksum = Checksum::new();
+        let mut checksum = of_nothing.clone();
         checksum.add(&file[first..first + size_of_val(&values[..])]);
         if checksum.value() != saved.checksum {
             return Err(CheckpointError::Damaged {
@@ -75,6 +77,7 @@ fn mapped<'s, T: sparse_core::element::Float>(
     _: &File,
     _: u64,
     _: impl Iterator<Item = Option<&'s SavedParameter>>,
+    _: &Checksum,
 ) -> Result<Option<Vec<Table<T>>>, CheckpointError> {
     Ok(None)
 }

@@ -17,8 +17,14 @@ use std::path::Path;
 /// The tensor that says how to read those of a run, as JSON. No parameter has a name with a point.
 pub(super) const RUN: &str = "run.json";
 
-/// The version of the format that this library writes and reads.
-pub(super) const FORMAT: u32 = 1;
+/// The version of the format that this library writes. It reads those before it as well: the first
+/// one has other checksums.
+pub(super) const FORMAT: u32 = 2;
+
+/// The checksum, so far of nothing, that files of a format have.
+fn checksum_in(format: u32) -> Checksum {
+    if format < 2 { Checksum::of_words() } else { Checksum::new() }
+}
 
 /// The entry of the safetensors metadata that holds ours. It is a single entry, because the order
 /// of several would change from file to file.
@@ -43,12 +49,19 @@ pub struct CheckpointMetadata {
     pub notes: Vec<(String, String)>,
     /// Further tensors: the state of a run of training, ids, or none.
     pub(super) tensors: Vec<SavedTensor>,
+    /// The version of the format of the file.
+    format: u32,
 }
 
 impl CheckpointMetadata {
     /// Whether the file has the state of a run of training, which can be resumed.
     pub fn has_run(&self) -> bool {
         self.tensor(RUN).is_some()
+    }
+
+    /// The checksum, so far of nothing, of the tensors of the file.
+    pub(super) fn checksum(&self) -> Checksum {
+        checksum_in(self.format)
     }
 }
 
@@ -113,7 +126,7 @@ struct Entry {
 impl Entry {
     /// The entry as text. `checksum` is empty here; in the text it is filled in.
     fn into_json(mut self) -> serde_json::Result<String> {
-        self.checksum = checksum_of(&serde_json::to_string(&self)?);
+        self.checksum = checksum_of(self.format, &serde_json::to_string(&self)?);
         serde_json::to_string(&self)
     }
 
@@ -123,12 +136,13 @@ impl Entry {
         let checksum = std::mem::take(&mut self.checksum);
         // Files of before have none.
         checksum.is_empty()
-            || serde_json::to_string(self).is_ok_and(|text| checksum_of(&text) == checksum)
+            || serde_json::to_string(self)
+                .is_ok_and(|text| checksum_of(self.format, &text) == checksum)
     }
 }
 
-fn checksum_of(text: &str) -> String {
-    let mut checksum = Checksum::new();
+fn checksum_of(format: u32, text: &str) -> String {
+    let mut checksum = checksum_in(format);
     checksum.add(text.as_bytes());
     format!("{:016x}", checksum.value())
 }
@@ -175,6 +189,7 @@ impl CheckpointMetadata {
             is_settled: true,
             notes: Vec::new(),
             tensors: Vec::new(),
+            format: FORMAT,
         }
     }
 
@@ -209,7 +224,7 @@ impl CheckpointMetadata {
         let impossible =
             |problem: String| CheckpointError::Malformed { path: path.to_owned(), problem };
         let entry = Entry {
-            format: FORMAT,
+            format: self.format,
             model: self.model.clone(),
             fingerprint: format!("{:016x}", self.fingerprint),
             dims: (self.dims.iter()).map(|(name, extent)| (name.to_owned(), extent)).collect(),
@@ -261,7 +276,7 @@ impl CheckpointMetadata {
             )?;
         let mut entry: Entry = serde_json::from_str(entry)
             .map_err(|error| malformed(format!("its entry `{KEY}`: {error}")))?;
-        if entry.format != FORMAT {
+        if !(1..=FORMAT).contains(&entry.format) {
             return Err(CheckpointError::Format {
                 path: path.to_owned(),
                 found: entry.format,
@@ -321,6 +336,7 @@ impl CheckpointMetadata {
             is_settled: entry.settled,
             notes: entry.notes,
             tensors: more,
+            format: entry.format,
         })
     }
 

@@ -100,7 +100,8 @@ impl<'a> TensorsOf<'a> {
         check_parameters(path, &mut self.reader, self.metadata, start)?;
         for tensor in &self.metadata.tensors {
             let (offset, n_bytes) = (start + tensor.offset, tensor.n_bytes());
-            check_bytes(path, &mut self.reader, &tensor.name, tensor.checksum, offset, n_bytes)?;
+            let sum = (self.metadata.checksum(), tensor.checksum);
+            check_bytes(path, &mut self.reader, &tensor.name, sum, offset, n_bytes)?;
         }
         let text = self.bytes(RUN, Dtype::U8)?;
         let mut file: RunFile = serde_json::from_slice(&text)
@@ -183,7 +184,8 @@ impl<'a> TensorsOf<'a> {
     pub(super) fn checked(&mut self, name: &str, dtype: Dtype) -> Result<Vec<u8>, CheckpointError> {
         let tensor = self.tensor(name, dtype)?;
         let (offset, n_bytes) = (self.start + tensor.offset, tensor.n_bytes());
-        check_bytes(self.path, &mut self.reader, name, tensor.checksum, offset, n_bytes)?;
+        let sum = (self.metadata.checksum(), tensor.checksum);
+        check_bytes(self.path, &mut self.reader, name, sum, offset, n_bytes)?;
         self.bytes(name, dtype)
     }
 

@@ -314,9 +314,9 @@ fn each_way_in_which_parameters_can_differ_is_named() {
             "not a checkpoint: `coo` is not a storage type",
         ),
         (
-            r#"{"format":2,"models":[]}"#.to_owned(),
+            r#"{"format":3,"models":[]}"#.to_owned(),
             vec![w, b],
-            "written in format 2, but this version of the library reads format 1: update it",
+            "written in format 3, but this version of the library reads formats up to 2: update it",
         ),
     ];
     for (entry, tensors, message) in cases {
@@ -550,6 +550,36 @@ fn a_model_is_opened_while_others_are_saved_in_its_place() {
             load(&mut Linear::<f32>::new(3000), folder.file()).unwrap();
         }
     });
+}
+
+/// The sums of the first format were computed by a program in Python, of zeros and of the entry.
+#[test]
+fn files_of_the_first_format_are_read_by_its_checksums() {
+    let folder = Folder::new("format-1");
+    let entry = concat!(
+        r#"{"format":1,"model":"Linear","fingerprint":"0000000000000001","dims":[["d",5]],"parameters":["#,
+        r#"{"name":"w","storage":"row_sparse","checksum":"96662485be5ba450"},"#,
+        r#"{"name":"b","storage":"dense","checksum":"2fe94f82ae8bef77"}],"checksum":"677cee1096a4004b"}"#,
+    );
+    let tensors: [(&str, Dtype, &[usize]); 2] =
+        [("w", Dtype::F32, &[5, 1]), ("b", Dtype::F32, &[1])];
+    write_with(&folder.file(), entry, &tensors);
+    let mut into = Linear::<f32>::new(5);
+    into.w.values_mut().fill(1.0);
+    load(&mut into, folder.file()).unwrap();
+    assert!(into.w.values().iter().all(|weight| *weight == 0.0));
+    let opened = Predictor::<Linear<f32>>::open(folder.file()).unwrap();
+    assert!(opened.scorer().is_ok());
+    write_with(&folder.file(), &entry.replace(r#"["d",5]"#, r#"["d",6]"#), &tensors);
+    assert_eq!(refused(&folder.file()), "not a checkpoint: its entry `nnz` is damaged");
+    let mut bytes = {
+        write_with(&folder.file(), entry, &tensors);
+        fs::read(folder.file()).unwrap()
+    };
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs::write(folder.file(), bytes).unwrap();
+    assert!(load(&mut into, folder.file()).unwrap_err().to_string().contains("are damaged"));
 }
 
 /// 1.3 kB of header that promise a table of 785 MB, and one of 4 TB.
