@@ -72,7 +72,14 @@ const QUIET: &str = "quiet";
 
 fn main() -> ExitCode {
     let mut command = command();
-    let matches = match command.try_get_matches_from_mut(std::env::args_os()) {
+    let arguments = match train::config::expanded(&mut command, std::env::args_os().collect()) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            report::tell(format_args!("nnz train: {error}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    let matches = match command.try_get_matches_from_mut(arguments) {
         Ok(matches) => matches,
         Err(error) => unknown_flags::explained(error, &command).exit(),
     };

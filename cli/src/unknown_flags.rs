@@ -48,6 +48,11 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("-s", "the model is --model NAME, the update rule --optimizer NAME"),
 ];
 
+/// What a flag of another program is here.
+pub(crate) fn lead(flag: &str) -> Option<&'static str> {
+    ELSEWHERE.iter().find(|(known, _)| *known == flag).map(|(_, lead)| *lead)
+}
+
 /// An error with a suggestion that leads to the flag of this program, where an unknown one is known
 /// from elsewhere or is written with `_`. Of an unknown flag that is known nowhere the error stays
 /// as it is.
@@ -66,8 +71,8 @@ pub(crate) fn explained(mut error: Error, command: &Command) -> Error {
                 || argument.get_all_aliases().unwrap_or_default().contains(&&hyphened[..])
         })
     });
-    let lead = match ELSEWHERE.iter().find(|(flag, _)| *flag == given) {
-        Some((_, lead)) => (*lead).to_owned(),
+    let lead = match lead(&given) {
+        Some(lead) => lead.to_owned(),
         None if is_here && given.contains('_') => format!("write --{hyphened}"),
         None => return error,
     };

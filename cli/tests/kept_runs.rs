@@ -209,7 +209,7 @@ fn a_stream_that_is_parsed_once_is_the_same() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     left.sort();
-    assert_eq!(left, ["kept", "parsed", "rows.svm"]);
+    assert_eq!(left, ["kept", "kept.run.toml", "parsed", "parsed.run.toml", "rows.svm"]);
 }
 
 /// One row counts columns from zero, another has a column that is within the width only if they are
@@ -316,7 +316,8 @@ fn a_model_of_ratings_is_one_file_and_not_used_with_the_ids_of_another() {
     command_line::run("train", &train);
     let predict = ["--model", &model[..], "--data", &data];
     let scores = command_line::run("predict", &predict);
-    assert_eq!(std::fs::read_dir(&files.0).unwrap().count(), 2);
+    // The data, the model, and the file that repeats the run.
+    assert_eq!(std::fs::read_dir(&files.0).unwrap().count(), 3);
     // Files of other ids say nothing, as the model has its own.
     files.write("model.users", "bert\nanna\n");
     assert_eq!(command_line::run("predict", &predict), scores);

@@ -38,6 +38,7 @@ mod programs;
 mod reading;
 mod real_data;
 mod robust_models;
+mod run_files;
 mod sized_models;
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/softmax_regression.rs"]

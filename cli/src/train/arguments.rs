@@ -44,6 +44,11 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "train")]
 pub(crate) struct Arguments {
+    /// Take flags from a TOML file, whose keys are their names without the hyphens: epochs = 3.
+    /// Those of the command line win. --save writes such a file, which repeats the run, beside the
+    /// model as its name with `.run.toml`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     /// The model.
     #[arg(long, value_enum)]
     pub(crate) model: ModelKind,

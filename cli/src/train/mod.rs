@@ -11,6 +11,7 @@
 //!     --save clicks.model --save-state --features 1048576
 //! cargo run --release -p nnz-cli -- train --model logistic --data tuesday.svm \
 //!     --save clicks.model --save-state --init clicks.model
+//! cargo run --release -p nnz-cli -- train --config clicks.model.run.toml --epochs 20
 //! ```
 //!
 //! `nnz predict` writes the outputs of a model that was saved, `nnz inspect` shows it.
@@ -18,6 +19,7 @@
 mod arguments;
 mod best_epoch;
 mod clipping;
+pub(crate) mod config;
 mod decay;
 mod epochs;
 mod fit;
@@ -41,13 +43,20 @@ use crate::{Failure, Program};
 use arguments::{Arguments, Clip};
 use best_epoch::BestEpoch;
 use clipping::Clipping;
+use config::RunFile;
 use fit::FewRules;
 use nnz::data::AnyDataset;
 use nnz_device::thread_pool;
 use run::{Output, Run};
 
 pub(crate) fn program() -> Program {
-    Program { command: Arguments::program(), run: |matches| run(&Arguments::of(matches)?) }
+    let run = |matches: &_| {
+        let arguments = Arguments::of(matches)?;
+        let file = RunFile::of(&Arguments::program(), &arguments, matches)?;
+        run(&arguments)?;
+        file.map_or(Ok(()), |file| file.write())
+    };
+    Program { command: Arguments::program(), run }
 }
 
 fn run(arguments: &Arguments) -> Result<(), Failure> {
