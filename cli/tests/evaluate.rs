@@ -67,6 +67,13 @@ fn binary_metrics_are_those_counted_by_hand() {
     assert!(table.contains("\nprecision  0.666667  (positive from 0.5 on)\n"), "{table}");
     assert!(table.contains("\n0.600 to 0.700     0.6225   1.0000         1\n"), "{table}");
 
+    let picture = files.path("calibration.svg");
+    let with_picture = [&evaluate[..], &["--calibration-bins", "2", "--plot", &picture]].concat();
+    command_line::run("evaluate", &with_picture);
+    let picture = String::from_utf8(files.bytes("calibration.svg")).unwrap();
+    // A point for each range, and one in the legend.
+    assert_eq!(picture.matches("<circle").count(), 3, "{picture}");
+
     // The same on the error stream of `predict`, beside the predictions.
     let output = command_line::output("predict", &[&evaluate[..], &["--metrics"]].concat());
     assert_eq!(String::from_utf8(output.stdout).unwrap().lines().count(), 5);
@@ -98,6 +105,8 @@ fn metrics_of_numbers_are_those_counted_by_hand() {
     let numbers = [("loss", 2.5), ("constant_loss", 2.0), ("rmse", 5f64.sqrt()), ("mae", 2.0)];
     assert_numbers(&found, &numbers);
     assert!(found.get("calibration").is_none(), "{found}");
+    let plot = ["--model", &model, "--data", &data, "--plot", "never.svg"];
+    assert!(command_line::refused("evaluate", &plot).contains("no probability of two classes"));
 }
 
 /// The weights of the first column are 2/3, -1/3 and -1/3; labels are those of the model.

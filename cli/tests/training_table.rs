@@ -95,3 +95,17 @@ fn a_run_ends_where_the_loss_falls_by_less_than_the_tolerance() {
     assert_eq!(losses(&["--tolerance", "1e-3"]).len(), epochs);
     assert!(epochs < 40);
 }
+
+#[test]
+fn a_run_is_drawn_by_epochs() {
+    let files = Files::new("plot");
+    let (data, test) = (files.write("rows.svm", &rows(300)), files.write("test.svm", &rows(90)));
+    let train = ["--model", "logistic", "--data", &data, "--test", &test, "--epochs", "3"];
+    command_line::run("train", &[&train[..], &["--plot", &files.path("run.svg")]].concat());
+    let picture = String::from_utf8(files.bytes("run.svg")).unwrap();
+    assert!(picture.contains(">loss</text>") && picture.contains("best: epoch"), "{picture}");
+    assert!(picture.contains(">training</text>") && picture.contains(">evaluation</text>"));
+    // Before the run, not after it.
+    let refused = command_line::refused("train", &[&train[..], &["--plot", "run.png"]].concat());
+    assert!(refused.contains("name a file that ends in `.svg`"), "{refused}");
+}

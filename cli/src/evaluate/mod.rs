@@ -18,15 +18,16 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Args, CommandFactory, FromArgMatches, Parser};
 use nnz::data::AnyDataset;
 use nnz::metric::{
-    Accumulator, Accuracy, Auc, Calibration, LogLoss, Mae, Metric, PrAuc, Precision, Recall, Rmse,
-    SeenCalibration,
+    Accumulator, Accuracy, Auc, Calibration, CalibrationBin, LogLoss, Mae, Metric, PrAuc,
+    Precision, Recall, Rmse, SeenCalibration,
 };
 use nnz::prelude::*;
 use nnz::training::score_into;
+use nnz_device::atomic_write::replace_file;
 use ranking::Ranking;
 use std::any::Any;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Measures a model that `train --save` wrote on data with labels.
 ///
@@ -63,6 +64,9 @@ struct Arguments {
     /// One JSON object instead of a table; a metric without a value is null.
     #[arg(long)]
     json: bool,
+    /// Draw the calibration table to this file, an SVG picture.
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
 }
 
 /// What is measured of probabilities.
@@ -102,8 +106,21 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     evaluation.ranked =
         ranking::rank(&arguments.ranking, &saved, &reading, &data)?.zip(arguments.ranking.top_k);
     tell_skipped(&data);
+    if let Some(path) = &arguments.plot {
+        draw(&evaluation, path)?;
+    }
     let text = if arguments.json { evaluation.json() } else { evaluation.table() };
     written(writeln!(io::stdout(), "{}", text.trim_end()))
+}
+
+/// Draws the calibration table.
+fn draw(evaluation: &Evaluation, path: &Path) -> Result<(), Failure> {
+    if evaluation.calibration.is_empty() {
+        return Err("--plot draws the calibration table, but this model predicts no probability of two classes: leave it out".into());
+    }
+    let picture = CalibrationBin::to_svg(&evaluation.calibration);
+    let written = replace_file(path, |writer| writer.write_all(picture.as_bytes()));
+    Ok(written.map_err(|error| format!("--plot {}: {error}", path.display()))?)
 }
 
 /// Loads a model and measures it.

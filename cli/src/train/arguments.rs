@@ -212,6 +212,18 @@ pub(crate) struct Arguments {
     /// One JSON object a line and epoch instead of text.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Draw loss and metrics by epoch to this file, an SVG picture, at the end.
+    #[arg(long, value_name = "FILE.svg", value_parser = svg_file)]
+    pub(crate) plot: Option<PathBuf>,
+}
+
+/// A file to draw to: at the end of a run it is too late to say what is wrong with its name.
+fn svg_file(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match path.extension() {
+        Some(ending) if ending.eq_ignore_ascii_case("svg") => Ok(path),
+        _ => Err("the picture is SVG: name a file that ends in `.svg`".to_owned()),
+    }
 }
 
 /// What predictions are cut to.

@@ -179,8 +179,13 @@ impl Callback for Best<'_> {
     }
 }
 
-/// Prints to the error stream the warnings of a run, and that it ended before its last epoch.
+/// Draws the run if that is asked for, and prints to the error stream its warnings, and that it
+/// ended before its last epoch. A picture that cannot be written is a warning: the model is still
+/// to be saved.
 pub(crate) fn tell_end(report: &FitReport, arguments: &Arguments) {
+    if let Some(Err(error)) = arguments.plot.as_ref().map(|path| report.save_svg(path)) {
+        tell(format_args!("warning: --plot: {error}"));
+    }
     for warning in &report.warnings {
         tell(format_args!("warning: {warning}"));
     }

@@ -6,6 +6,7 @@ use super::{
     same_rows,
 };
 use nnz_arrays::formats::DenseView;
+use sparse_core::picture::{CalibrationPoint, calibration_svg};
 
 /// The expected calibration error: the mean over samples of the distance between the mean predicted
 /// probability and the share of positive samples, both of the bin that the sample's prediction is
@@ -82,6 +83,30 @@ impl CalibrationBin {
     /// The share of positive samples; `None` without samples.
     pub fn share_of_positives(&self) -> Option<f64> {
         (self.weight > 0.0).then(|| self.positives / self.weight)
+    }
+
+    /// The table as an SVG picture: the share of positive samples of each bin over its mean
+    /// prediction. Bins without samples are left out. The picture has colours for light and for
+    /// dark pages. O(bins).
+    ///
+    /// ```
+    /// use nnz::formats::Dense;
+    /// use nnz::metric::{Accumulator, Calibration, CalibrationBin, LabelsView};
+    ///
+    /// let mut seen = Calibration::default().seen();
+    /// let outputs = Dense::from_rows(&[[0.12f64], [0.35], [0.91]]);
+    /// let labels = Dense::from_rows(&[[0.0f64], [1.0], [1.0]]);
+    /// seen.update(outputs.view(), LabelsView::Real(labels.view()))?;
+    /// let picture = CalibrationBin::to_svg(&seen.bins());
+    /// assert!(picture.starts_with("<svg "));
+    /// # Ok::<(), nnz::Error>(())
+    /// ```
+    pub fn to_svg(bins: &[CalibrationBin]) -> String {
+        let points = bins.iter().filter_map(|bin| {
+            let (prediction, positives) = (bin.mean_prediction()?, bin.share_of_positives()?);
+            Some(CalibrationPoint { prediction, positives, weight: bin.weight })
+        });
+        calibration_svg("Share of positives by prediction", &points.collect::<Vec<_>>())
     }
 }
 

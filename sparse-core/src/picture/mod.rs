@@ -1,4 +1,8 @@
-//! The writer of pictures in SVG: of plans, and of curves by epoch.
+//! The writer of pictures in SVG: of plans, of curves by epoch, and of calibration tables.
+
+mod calibration;
+
+pub use self::calibration::{CalibrationPoint, calibration_svg};
 
 use std::fmt::Write as _;
 
