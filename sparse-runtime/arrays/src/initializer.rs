@@ -12,6 +12,7 @@
 use crate::in_library;
 use crate::parameter_memory::Table;
 use nnz_device::thread_pool::{self, MAX_PARTS};
+use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;
 use std::f64::consts::TAU;
 
@@ -25,7 +26,8 @@ use std::f64::consts::TAU;
 /// assert_eq!(small, large[..6]);
 /// # Ok::<(), nnz::initializer::InitializerError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Initializer {
     /// 0 everywhere. The memory is not touched before it is first read or written.
@@ -300,6 +302,15 @@ mod tests {
 
     const NORMAL: Initializer = Initializer::Normal { mean: 1.0, std: 2.0 };
     const UNIFORM: Initializer = Initializer::Uniform { low: -1.0, high: 3.0 };
+
+    #[test]
+    fn initializers_are_kept_in_a_text() {
+        let text = r#"["zeros","ones",{"constant":0.5},{"normal":{"mean":1.0,"std":2.0}},{"uniform":{"low":-1.0,"high":3.0}}]"#;
+        let all =
+            [Initializer::Zeros, Initializer::Ones, Initializer::Constant(0.5), NORMAL, UNIFORM];
+        assert_eq!(serde_json::from_str::<Vec<Initializer>>(text).unwrap(), all);
+        assert_eq!(serde_json::to_string(&all).unwrap(), text);
+    }
 
     fn values(
         initializer: Initializer,

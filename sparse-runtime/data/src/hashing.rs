@@ -8,6 +8,7 @@
 //! github.com/Cyan4973/xxHash.
 
 use super::DataError;
+use serde::{Deserialize, Serialize};
 pub(crate) use xxhash_rust::xxh64::xxh64;
 
 /// How tokens become columns: into `2^bits` of them, by a hash with a seed.
@@ -22,10 +23,28 @@ pub(crate) use xxhash_rust::xxh64::xxh64;
 /// assert_ne!(hashing.column("city", b"Bern"), hashing.column("brand", b"Bern"));
 /// # Ok::<(), nnz::data::DataError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Fields")]
 pub struct Hashing {
     bits: u32,
     seed: u64,
+}
+
+/// What a file may say of [`Hashing`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    bits: u32,
+    #[serde(default)]
+    seed: u64,
+}
+
+impl TryFrom<Fields> for Hashing {
+    type Error = DataError;
+
+    fn try_from(Fields { bits, seed }: Fields) -> Result<Self, DataError> {
+        Ok(Hashing::new(bits)?.seed(seed))
+    }
 }
 
 impl Hashing {
@@ -101,6 +120,17 @@ pub(crate) fn cross(hashes: &[u64], seed: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn settings_are_kept_in_a_text_and_checked() {
+        let hashing = Hashing::new(18).unwrap().seed(7);
+        let text = serde_json::to_string(&hashing).unwrap();
+        assert_eq!(serde_json::from_str::<Hashing>(&text).unwrap(), hashing);
+        let hashing = serde_json::from_str::<Hashing>(r#"{"bits": 18}"#).unwrap();
+        assert_eq!(hashing, Hashing::new(18).unwrap());
+        let error = serde_json::from_str::<Hashing>(r#"{"bits": 40}"#).unwrap_err().to_string();
+        assert!(error.starts_with(&DataError::HashBits { bits: 40 }.to_string()), "{error}");
+    }
 
     /// Values of the reference implementation, as its own tests and documentation have them.
     #[test]

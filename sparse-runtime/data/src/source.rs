@@ -28,6 +28,7 @@
 use super::DataError;
 use crate::error::Result;
 use nnz_step::model::{BatchSource, InputInfo};
+use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -224,7 +225,8 @@ pub struct Position {
 }
 
 /// The options for cutting data into batches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct BatchOptions {
     /// The number of samples of a batch, at least 1.
     pub batch_size: usize,
@@ -279,7 +281,8 @@ impl BatchOptions {
 }
 
 /// The order of the samples in an epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Order {
     /// The order of the data.
     Sequential,
@@ -291,7 +294,8 @@ pub enum Order {
 }
 
 /// The handling of the samples at the end of an epoch that do not fill a batch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum LastBatch {
     /// They are a shorter batch.
@@ -310,7 +314,8 @@ pub enum LastBatch {
 }
 
 /// Whether labels are needed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Labels {
     /// Every label must exist and be valid.
     #[default]

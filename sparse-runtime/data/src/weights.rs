@@ -3,13 +3,15 @@
 use super::{Column, ColumnValues, DataError, Dataset};
 use nnz_arrays::formats::Dense;
 use nnz_step::model::InputRole;
+use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;
 
 /// The label of a model whose values weigh samples: `label weight: dense[n]`.
 pub const WEIGHT: &str = "weight";
 
 /// The weights of the samples of each class.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum ClassWeights {
     /// `n / (K · n_c)` for a class with `n_c` of the `n` samples, with K classes that occur: all

@@ -10,6 +10,7 @@ use super::text::{
 };
 use super::{DataError, Excerpt, Hashing, Problem, ReadError};
 use nnz_step::model::InputRole;
+use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -44,7 +45,8 @@ pub struct Words {
 }
 
 /// The weight of a term in a document.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum TermWeight {
     /// Its number of occurrences.

@@ -91,11 +91,13 @@ pub use step::{Idle, Step};
 pub use suffixes::Suffixes;
 pub use svrg::Svrg;
 
+use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;
 use std::fmt::Debug;
 
 /// How the rows of a `row_sparse` gradient reach a parameter and its state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LazyUpdate {
     /// The mathematics of the dense update at the cost of the sparse one: a row that batches did
     /// not touch is brought up to date in closed form when it is next read. The default.

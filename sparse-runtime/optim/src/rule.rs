@@ -81,7 +81,8 @@ macro_rules! update_rule {
         $(counts: $counts:ident;)?
     ) => {
         $(#[doc = $about])+
-        #[derive(Clone, Debug, PartialEq)]
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(default, deny_unknown_fields)]
         pub struct $Rule {
             $(
                 $(#[doc = $meaning])+

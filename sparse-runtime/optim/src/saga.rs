@@ -2,6 +2,7 @@
 
 use super::reduced::{self, VarianceReduction, of_inner_rule};
 use super::{RuleError, UpdateRule};
+use serde::{Deserialize, Serialize};
 
 /// SAGA: any other rule, given gradients whose noise vanishes as training converges, without passes
 /// over the data in between.
@@ -22,7 +23,8 @@ use super::{RuleError, UpdateRule};
 ///
 /// Source: Defazio, Bach and Lacoste-Julien, "SAGA: a fast incremental gradient method with support
 /// for non-strongly convex composite objectives", NIPS 2014.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Saga<R> {
     /// The rule that corrected gradients are handed to.
     pub rule: R,

@@ -2,6 +2,7 @@
 
 use super::reduced::{self, VarianceReduction, of_inner_rule};
 use super::{InvalidHyperparameter, RuleError, Sgd, UpdateRule};
+use serde::{Deserialize, Serialize};
 
 /// Stochastic variance-reduced gradient (SVRG): any other rule, given gradients whose noise
 /// vanishes as training converges, so that a constant learning rate reaches the optimum.
@@ -38,7 +39,8 @@ use super::{InvalidHyperparameter, RuleError, Sgd, UpdateRule};
 /// reduction", NIPS 2013. How to learn from sparse rows with it: Konečný, Liu, Richtárik and Takáč,
 /// "Mini-batch semi-stochastic gradient descent in the proximal setting", 2015, where the rule is
 /// SGD without momentum.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Svrg<R> {
     /// Epochs from snapshot to snapshot, at least 1; 2 by default. Each costs a pass over the data.
     pub update_freq: u64,

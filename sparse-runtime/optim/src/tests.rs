@@ -339,3 +339,36 @@ fn hold_formulas<R: UpdateRule>(rule: &R, step: &R::Step<f64>) {
         }
     }
 }
+
+/// A rule with hyperparameters that are not those of its default, as a text and back.
+fn keeps_its_settings<R: UpdateRule + serde::Serialize + serde::de::DeserializeOwned>() {
+    let mut rule = R::default();
+    rule.set_lazy_update(LazyUpdate::Touched);
+    for (name, value) in [("rescale_grad", 0.375), ("clip_gradient", 2.5)] {
+        rule.set(name, value).unwrap();
+    }
+    let text = serde_json::to_string(&rule).unwrap();
+    assert!(text.contains("\"lazy_update\":\"touched\""), "{text}");
+    assert_eq!(serde_json::from_str::<R>(&text).unwrap(), rule);
+    // What is not said is as by default, and what there is not is an error.
+    assert_eq!(serde_json::from_str::<R>("{}").unwrap(), R::default());
+    let error = serde_json::from_str::<R>("{\"learning_rat\": 1}").unwrap_err().to_string();
+    assert!(error.contains("unknown field `learning_rat`, expected"), "{error}");
+}
+
+#[test]
+fn settings_of_every_rule_are_kept_in_a_text() {
+    macro_rules! each {
+        ($($Rule:ident),* $(,)?) => {
+            $(keeps_its_settings::<$Rule>();)*
+        };
+    }
+    crate::for_built_in_rules!(each);
+    let text = r#"{"update_freq": 3, "rule": {"momentum": 0.5}}"#;
+    let rule: Svrg<Sgd> = serde_json::from_str(text).unwrap();
+    assert_eq!(rule, Svrg { update_freq: 3, rule: Sgd { momentum: 0.5, ..Sgd::default() } });
+    assert!(serde_json::from_str::<Saga<Sgd>>(r#"{"update_freq": 3}"#).is_err());
+    let saga = Saga { rule: Sgd { learning_rate: 0.25, ..Sgd::default() } };
+    let text = serde_json::to_string(&saga).unwrap();
+    assert_eq!(serde_json::from_str::<Saga<Sgd>>(&text).unwrap(), saga);
+}

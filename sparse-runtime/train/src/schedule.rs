@@ -1,10 +1,12 @@
 //! Learning-rate schedules.
 
 use nnz_optim::InvalidHyperparameter;
+use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 
 /// The unit that a schedule counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ScheduleUnit {
     /// Steps: updates since training began.
@@ -32,7 +34,8 @@ pub enum ScheduleUnit {
 /// let warmed = scaled.warm_up(4, ScheduleUnit::Step);
 /// assert_eq!((warmed.factor(0, 0), warmed.factor(1, 0), warmed.factor(14, 0)), (0.25, 0.5, 0.5));
 /// ```
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Schedule {
     /// 1.
@@ -45,6 +48,7 @@ pub enum Schedule {
         /// The factor at each, > 0.
         factor: f64,
         /// The unit of `t`.
+        #[serde(default)]
         unit: ScheduleUnit,
     },
     /// `factor^m`, with `m` the milestones up to `t`.
@@ -54,6 +58,7 @@ pub enum Schedule {
         /// The factor at each, > 0.
         factor: f64,
         /// The unit of `t`.
+        #[serde(default)]
         unit: ScheduleUnit,
     },
     /// `1 / (1 + decay · t)^power`. With power 1, `decay = learning_rate · λ` is the classical rate
@@ -64,6 +69,7 @@ pub enum Schedule {
         /// The exponent, ≥ 0; 1/2 and 1 are usual.
         power: f64,
         /// The unit of `t`.
+        #[serde(default)]
         unit: ScheduleUnit,
     },
     /// `factor^t`.
@@ -71,6 +77,7 @@ pub enum Schedule {
         /// The factor at each step or epoch, > 0.
         factor: f64,
         /// The unit of `t`.
+        #[serde(default)]
         unit: ScheduleUnit,
     },
     /// From 1 to `end` in `total` as `end + (1 - end) · (1 - t / total)^power`, then `end`.
@@ -82,6 +89,7 @@ pub enum Schedule {
         /// The last factor, ≥ 0.
         end: f64,
         /// The unit of `t`.
+        #[serde(default)]
         unit: ScheduleUnit,
     },
     /// From 1 to `end` in `total` along half a cosine,
@@ -93,6 +101,7 @@ pub enum Schedule {
         /// The last factor, ≥ 0.
         end: f64,
         /// The unit of `t`.
+        #[serde(default)]
         unit: ScheduleUnit,
     },
     /// `(t + 1) / length` for `t < length`, then another schedule, which counts from there.
@@ -100,6 +109,7 @@ pub enum Schedule {
         /// The length of the rise, at least 1.
         length: u64,
         /// The unit of `t`.
+        #[serde(default)]
         unit: ScheduleUnit,
         /// The schedule after the rise; if it counts in the other unit, it counts from the
         /// beginning.
@@ -246,6 +256,18 @@ mod tests {
     use super::*;
 
     const BY_STEP: ScheduleUnit = ScheduleUnit::Step;
+
+    #[test]
+    fn schedules_are_kept_in_a_text() {
+        let text = r#"{"warm_up": {"length": 9, "unit": "epoch", "then": {"cosine": {"total": 50, "end": 0.1}}}}"#;
+        let then = Box::new(Schedule::Cosine { total: 50, end: 0.1, unit: BY_STEP });
+        let schedule = Schedule::WarmUp { length: 9, unit: ScheduleUnit::Epoch, then };
+        assert_eq!(serde_json::from_str::<Schedule>(text).unwrap(), schedule);
+        let text = serde_json::to_string(&schedule).unwrap();
+        assert_eq!(serde_json::from_str::<Schedule>(&text).unwrap(), schedule);
+        let error = serde_json::from_str::<Schedule>(r#"{"step": {"ever": 3}}"#).unwrap_err();
+        assert!(error.to_string().contains("unknown field `ever`"), "{error}");
+    }
 
     #[track_caller]
     fn check(schedule: Schedule, expected: &[(u64, f64)]) {

@@ -8,6 +8,7 @@ use super::tolerance::Tolerance;
 use nnz_arrays::in_library;
 use nnz_arrays::kernels::Parallel;
 use nnz_device::thread_pool::MAX_PARTS;
+use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
@@ -16,7 +17,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The index of the first feature in a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum IndexBase {
     /// Features are counted from zero.

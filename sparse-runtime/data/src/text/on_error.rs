@@ -3,11 +3,13 @@
 use super::super::read_error::Fault;
 use super::super::{Place, Problem, ReadError};
 use super::{Chunk, RowParser};
+use serde::{Deserialize, Serialize};
 use sparse_core::element::Float;
 use std::fmt;
 
 /// What a reader does with an unreadable sample.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum OnError {
     /// Reading ends with the error.
