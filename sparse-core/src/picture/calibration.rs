@@ -127,6 +127,25 @@ mod tests {
         assert!(svg.contains(">0.08</text>") && svg.contains("<title>&lt;t&gt;</title>"), "{svg}");
     }
 
+    /// The picture is a file beside this one, which `NNZ_BLESS=1` writes: look at it then.
+    #[test]
+    fn a_table_is_drawn_as_it_was_looked_at() {
+        let points = [
+            point(0.021, 0.018, 5200.0),
+            point(0.064, 0.071, 1900.0),
+            point(0.118, 0.13, 610.0),
+            point(0.17, 0.151, 240.0),
+            point(0.229, 0.26, 90.0),
+            point(0.31, 0.24, 20.0),
+        ];
+        let picture = calibration_svg("Share of positives by prediction", &points);
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/picture/calibration.svg");
+        if std::env::var_os("NNZ_BLESS").is_some() {
+            std::fs::write(path, &picture).unwrap();
+        }
+        assert_eq!(picture, std::fs::read_to_string(path).unwrap());
+    }
+
     #[test]
     fn a_table_without_samples_is_a_picture_too() {
         for points in [&[][..], &[point(0.0, 0.0, 0.0)]] {
