@@ -40,6 +40,7 @@ pub mod npz;
 mod number;
 mod order;
 mod part;
+mod problem;
 mod ratings;
 mod read_error;
 mod report;
@@ -72,8 +73,9 @@ pub use label_statistics::LabelStatistics;
 pub use libffm::LibFfm;
 pub use memory_or_stream::{AnyBatch, AnyBatches, AnyDataset};
 pub use part::Part;
+pub use problem::{ColumnChunk, Problem};
 pub use ratings::{Ratings, Separator};
-pub use read_error::{ColumnChunk, Excerpt, Place, Problem, ReadError};
+pub use read_error::{Excerpt, Place, ReadError};
 pub use report::ReadReport;
 pub use source::{
     Batch, BatchOptions, Batches, BytesRead, DataSource, Labels, LastBatch, Order, Position,
